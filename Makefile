@@ -106,11 +106,17 @@ results: setup
 	  $(BIN)/dialemb train --config dial2vec_minilm --corpus $$corpus --output_dir runs/dial2vec-minilm-$$corpus && \
 	  $(BIN)/dialemb train --config dial2vec_minilm --corpus $$corpus --output_dir runs/centre-$$corpus \
 	    --max_steps 1 --average_with_backbone 1 && \
+<<<<<<< HEAD
+	  $(BIN)/dialemb evaluate --corpus $$corpus --split test --output docs/results/$$corpus.json \
+	    --model tfidf all-MiniLM-L6-v2@utterances all-MiniLM-L6-v2 \
+	    runs/centre-$$corpus runs/dial2vec-minilm-$$corpus || exit 1; \
+=======
 	  $(BIN)/python -c "import sys; from hf_dialemb import evaluate, load_encoder; \
 	    by_turns = load_encoder('all-MiniLM-L6-v2', level='utterances'); corpus = sys.argv[1]; \
 	    models = ['tfidf', by_turns, 'all-MiniLM-L6-v2', f'runs/centre-{corpus}', f'runs/dial2vec-minilm-{corpus}']; \
 	    evaluate(models, corpus, output=f'docs/results/{corpus}.json', plot=f'docs/results/{corpus}.png')" \
 	    $$corpus || exit 1; \
+>>>>>>> main
 	done
 	for recipe in dse dialogue_cse dialog2flow_single dialog2flow_joint; do \
 	  $(BIN)/dialemb train --config $${recipe}_minilm || exit 1; \
@@ -139,7 +145,7 @@ results: setup
 	  runs/mgt-sgd/baseline runs/mgt-sgd/multi-granularity runs/mgt-sgd/seeds
 	cp runs/measured-sgd-rankers/mgt.json docs/results/benchmark/mgt_sgd.json
 	for corpus in sgd multiwoz dialog2flow_evaluation; do \
-	  $(BIN)/dialemb papers flow --corpus $$corpus --output docs/results/flow_$$corpus.json --model tfidf all-MiniLM-L6-v2 runs/dse-minilm \
+	  $(BIN)/dialemb evaluate --corpus $$corpus --task flow-extraction --output docs/results/flow_$$corpus.json --model tfidf all-MiniLM-L6-v2 runs/dse-minilm \
 	    runs/dialog2flow-single-minilm runs/dialog2flow-joint-minilm || exit 1; \
 	done
 	$(BIN)/python benchmarks/startup.py --output docs/results/startup.json

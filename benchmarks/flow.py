@@ -144,9 +144,9 @@ def measure_steps(folder: Path) -> dict[str, Any]:
         "name",
         lambda: named("SGD", said, vectors, {role: each.labels for role, each in found.items()}),
     )
-    graph = step("graph", lambda: pruned(flow.graph, pruning))
+    step("graph", lambda: pruned(flow.graph, pruning))
     choices = {role: each.choice for role, each in found.items()}
-    step("insights", lambda: insights(flow, graph.states))
+    step("insights", lambda: insights(flow))
     step("page", lambda: write_page(flow, page, pruning, choices=choices))
     return {
         "side": STEPS,

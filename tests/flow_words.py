@@ -51,7 +51,7 @@ def flow_of_turns(dialogues, title="A flow"):
 
 
 def flow_of_actions(dialogues, title=""):
-    """Builds the flow of what turns are annotated to do, without those of which that is not known."""
+    """Builds the flow of what turns are annotated to do, without turns that are not annotated."""
     said = read_utterances(dialogues)
     known = restricted_to(said, np.flatnonzero([action != "" for action in said.actions]))
     return grouped(title, known, zip(known.roles, known.actions, strict=True))

@@ -17,7 +17,6 @@ from types import ModuleType
 import pytest
 from hypothesis import strategies as st
 
-from hf_dialemb.apps.files.reading import read_own
 from hf_dialemb.data import CORPORA, get_corpus, load_examples, write_jsonl
 from hf_dialemb.data.corpus import Corpus
 from hf_dialemb.data.reading_options import ReadingOptions
@@ -89,7 +88,9 @@ def read(folder, corpus, files, split="all", **options):
 
 
 def read_file(path, content, **options):
-    """What is made of a file of one's own."""
+    """What the applications make of a file of one's own."""
+    from hf_dialemb.apps.files.reading import read_own
+
     content = content if isinstance(content, bytes) else content.encode()
     path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
     return list(read_own(path, ReadingOptions(**options)))

@@ -1,13 +1,11 @@
-"""The rules of the source tree.
-
-Who may import whom, how large things are, and what an import costs.
-"""
+"""The rules of the source tree: who may import whom, how large files are, what an import costs."""
 
 import ast
 import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import networkx
@@ -19,99 +17,86 @@ from hf_dialemb.hub.export import write_checkpoint
 from hf_dialemb.methods.dial2vec import Dial2VecModel
 
 SOURCE = Path(hf_dialemb.__file__).parent
-FILES = sorted(SOURCE.rglob("*.py"))
-# From the bottom to the top; each imports itself and what is below.
+TREES = {
+    file.relative_to(SOURCE): ast.parse(file.read_text(encoding="utf-8"))
+    for file in sorted(SOURCE.rglob("*.py"))
+}
+# From the bottom to the top; a part imports itself and what is below.
 RANKS = (
-    "errors, ranges hooks, dialogue, hashing, runs metrics, drawing, checkpoints, modeling, "
-    "methods, corpora, "
-    "encoders, flow, topics, evaluation, training, retrieval, hub integrations, cli, papers"
+    "errors, ranges hooks dialogue, hashing, storage metrics modeling, drawing, methods, data, "
+    "encoders, evaluation, training, hub integrations, apps, papers"
 )
 RANK = {part: rank for rank, parts in enumerate(RANKS.split(", ")) for part in parts.split()}
 
 
-def name_of(file: Path) -> str:
-    return str(file.relative_to(SOURCE))
-
-
 def imports(file: Path) -> list[tuple[int, str]]:
-    """Every import of a file, those within functions too.
-
-    Its dots, and the dotted name that it names.
-    """
-    found = []
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    """List the dots and the dotted name of every import of a file, those in functions too."""
+    names = []
+    for node in ast.walk(TREES[file]):
         if isinstance(node, ast.Import):
-            found += [(0, alias.name) for alias in node.names]
+            names += [(0, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            found += [
+            names += [
                 (node.level, f"{node.module or ''}.{alias.name}".strip(".")) for alias in node.names
             ]
-    return found
+    return names
 
 
 def own_imports(file: Path) -> list[tuple[str, ...]]:
-    """What a file imports of the package, as paths below it."""
-    folder, found = file.relative_to(SOURCE).parent.parts, []
+    """List what a file imports of the package, as paths below it."""
+    folder, paths = file.parent.parts, []
     for dots, name in imports(file):
         words = tuple(name.split("."))
         if dots:
-            found.append((*folder[: len(folder) - dots + 1], *words))
+            paths.append((*folder[: len(folder) - dots + 1], *words))
         elif words[0] == "hf_dialemb":
-            found.append(words[1:])
-    return found
+            paths.append(words[1:])
+    return paths
 
 
-@pytest.mark.parametrize("file", FILES, ids=name_of)
-def test_imports_go_downwards_only(file):
-    part = file.relative_to(SOURCE).with_suffix("").parts[0]
-    others = {words[0] if words and words[0] in RANK else "" for words in own_imports(file)}
-    if part == "__init__":
-        assert others == {"methods", "hooks"}
-    else:
-        allowed = {other for other in RANK if other == part or RANK[other] < RANK[part]}
-        # The command line reads the package's own names; an encoder and a trainer hand on to push.
-        assert others <= allowed | ({""} if part in ("cli", "encoders", "training") else set())
+def test_imports_go_downwards_only():
+    """The library never imports the applications, and nothing imports the papers."""
+    wrong = []
+    for file in TREES:
+        part = file.with_suffix("").parts[0]
+        others = {words[0] if words and words[0] in RANK else "" for words in own_imports(file)}
+        allowed = {other for other in RANK if other == part or RANK[other] < RANK.get(part, 0)}
+        if part == "__init__":
+            allowed = {"methods", "hooks"}
+        if part in ("apps", "encoders", "training"):
+            allowed.add("")  # the package's own names: a version, or push
+        wrong += [f"{file} imports {other or 'hf_dialemb'}" for other in others - allowed]
+    assert wrong == []
 
 
 def test_no_module_imports_itself_by_way_of_others():
     """Imports within functions count; an ``__init__`` that hands on names does not."""
     graph = networkx.DiGraph()
-    for file in FILES:
+    for file in TREES:
         for words in own_imports(file) if file.name != "__init__.py" else ():
-            paths = SOURCE.joinpath(*words), SOURCE.joinpath(*words[:-1])
-            graph.add_edges_from(
-                (file.with_suffix(""), path) for path in paths if path.with_suffix(".py").is_file()
-            )
-    assert graph.number_of_edges() > len(FILES)
-    assert [
-        sorted(map(str, part))
-        for part in networkx.strongly_connected_components(graph)
-        if len(part) > 1
-    ] == []
+            paths = Path(f"{'/'.join(words)}.py"), Path(f"{'/'.join(words[:-1])}.py")
+            graph.add_edges_from((file, path) for path in paths if path in TREES)
+    assert graph.number_of_edges() > len(TREES)
+    parts = networkx.strongly_connected_components(graph)
+    assert [sorted(map(str, part)) for part in parts if len(part) > 1] == []
 
 
 def test_published_code_and_metrics_import_only_what_goes_along():
-    for file in (SOURCE / "modeling").rglob("*.py"):
-        assert file.parent == SOURCE / "modeling"
+    wrong = []
+    for file in TREES:
         for dots, name in imports(file):
             first = name.split(".")[0]
-            if dots:
-                assert (dots, file.with_name(f"{first}.py").is_file()) == (1, True), (
-                    f"{name_of(file)} imports {name}"
-                )
+            beside = dots == 1 and file.with_name(f"{first}.py") in TREES
+            if file.parts[0] == "modeling":
+                known = first in {"torch", "transformers"} | sys.stdlib_module_names
+                fits = beside if dots else known
+            elif file.parts[0] == "metrics" and file.stem not in {"__init__", "space"}:
+                copied = beside and first in {"specification", "vectors"}
+                fits = copied if dots else first != "hf_dialemb"
             else:
-                assert first in {"torch", "transformers"} | sys.stdlib_module_names, (
-                    f"{name_of(file)} imports {name}"
-                )
-    copied = {"specification", "vectors"}
-    for file in (SOURCE / "metrics").rglob("*.py"):
-        if file.stem not in {"__init__", "space"}:
-            for dots, name in imports(file):
-                first = name.split(".")[0]
-                assert first != "hf_dialemb", f"{name_of(file)} imports {name}"
-                assert not dots or (dots == 1 and first in copied), (
-                    f"{name_of(file)} imports {name}"
-                )
+                fits = True
+            wrong += [] if fits else [f"{file} imports {name}"]
+    assert wrong == []
 
 
 @pytest.mark.parametrize("name", ["dial2vec", "dual_encoder", "multi_granularity"])
@@ -122,63 +107,72 @@ def test_a_published_model_carries_at_most_three_files_of_500_lines(name):
     assert sum(len(Path(path).read_text(encoding="utf-8").splitlines()) for path in files) <= 500
 
 
-def test_modules_import_what_is_installed_and_corpora_no_torch():
-    project = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))[
-        "project"
-    ]
-    modules = {"pyyaml": "yaml", "scikit-learn": "sklearn"}
-    names = {re.split(r"[^\w-]", line.lower())[0] for line in project["dependencies"]}
-    known = (
-        {modules.get(name, name.replace("-", "_")) for name in names}
-        | sys.stdlib_module_names
-        | {"hf_dialemb"}
-    )
-    # jinja2, accelerate and transformers bring them
-    known |= {"markupsafe", "psutil", "tokenizers"}
-    for file in FILES:
-        body = ast.parse(file.read_text(encoding="utf-8")).body
+def modules_of(requirements: list[str]) -> set[str]:
+    """Name the modules that requirements bring."""
+    modules = {"pyyaml": "yaml", "scikit-learn": "sklearn", "jinja2": "markupsafe"}
+    names = {re.split(r"[^\w-]", line.lower())[0] for line in requirements}
+    return {modules.get(name, name.replace("-", "_")) for name in names} | names
+
+
+def test_modules_import_what_is_installed_and_data_no_torch():
+    """Only applications may import what an extra brings while they are imported."""
+    text = (SOURCE.parents[1] / "pyproject.toml").read_text(encoding="utf-8")
+    project = tomllib.loads(text)["project"]
+    extras = project["optional-dependencies"]
+    # accelerate and transformers bring the last three
+    core = modules_of(project["dependencies"]) | {"hf_dialemb", "psutil", "tokenizers", "filelock"}
+    core |= sys.stdlib_module_names
+    apps = core | modules_of(extras["apps"])
+    known = {"apps": apps, "papers": apps | modules_of(extras["papers"])}
+    for file, tree in TREES.items():
         plain = [
-            alias.name for node in body if isinstance(node, ast.Import) for alias in node.names
+            alias.name for node in tree.body if isinstance(node, ast.Import) for alias in node.names
         ]
         plain += [
-            node.module for node in body if isinstance(node, ast.ImportFrom) and not node.level
+            node.module
+            for node in tree.body
+            if isinstance(node, ast.ImportFrom) and not node.level
         ]
-        assert {name.split(".")[0] for name in plain} <= known, name_of(file)
-    for file in (SOURCE / "corpora").rglob("*.py"):
-        assert not {name.split(".")[0] for _, name in imports(file)} & {"torch", "transformers"}, (
-            name_of(file)
-        )
+        assert {name.split(".")[0] for name in plain} <= known.get(file.parts[0], core), file
+        if file.parts[0] == "data":
+            heavy = {"torch", "transformers"}
+            assert not {name.split(".")[0] for _, name in imports(file)} & heavy, file
 
 
-@pytest.mark.parametrize("file", FILES, ids=name_of)
-def test_files_and_functions_are_short_and_named_for_something(file):
-    text = file.read_text(encoding="utf-8")
-    assert text.count("\n") <= 400
-    functions = [
-        each
-        for each in ast.walk(ast.parse(text))
-        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
-    ]
-    assert [each.name for each in functions if each.end_lineno - each.lineno >= 60] == []
-    parts = file.relative_to(SOURCE).with_suffix("").parts
-    assert not {"utils", "util", "common", "helpers", "helper", "misc"} & set(parts)
+def test_files_and_functions_are_short_and_named_for_something():
+    vague = {"utils", "util", "common", "helpers", "helper", "misc"}
+    for file, tree in TREES.items():
+        assert (SOURCE / file).read_text(encoding="utf-8").count("\n") <= 400, file
+        functions = [
+            node
+            for node in ast.walk(tree)
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        ]
+        long = [node.name for node in functions if node.end_lineno - node.lineno >= 60]
+        assert long == [], file
+        assert not vague & set(file.with_suffix("").parts), file
 
 
-@pytest.mark.parametrize("file", FILES, ids=name_of)
-def test_names_say_what_they_hold(file):
-    names = set()
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
-        elif isinstance(node, ast.arg):
-            names.add(node.arg)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            names.add(node.name)
-    assert names & {"found", "told", "each", "one", "here", "such", "said"} == set()
+def test_no_name_of_a_file_stands_twice():
+    names = Counter(file.name for file in TREES if file.name != "__init__.py")
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_names_say_what_they_hold():
+    for file, tree in TREES.items():
+        names = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                names.add(node.id)
+            elif isinstance(node, ast.arg):
+                names.add(node.arg)
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                names.add(node.name)
+        assert names & {"found", "told", "each", "one", "here", "such", "said"} == set(), file
 
 
 def failure(program: str, *words: str) -> str:
-    """Runs a program in a fresh process; returns what it complained of, or nothing."""
+    """Run a program in a fresh process; return its complaints, or nothing."""
     run = subprocess.run(
         [sys.executable, "-c", program, *words], capture_output=True, text=True, check=False
     )
@@ -193,7 +187,7 @@ HELP = (
     "from contextlib import suppress; import hf_dialemb.apps.cli as c\nwith "
     "suppress(SystemExit): c.main(['--help'])"
 )
-CORPORA = "import hf_dialemb.data.labels; assert not {'numpy', 'lemminflect'} & set(sys.modules)"
+DATA = "import hf_dialemb.data.labels; assert not {'numpy', 'lemminflect'} & set(sys.modules)"
 OTHERS = "import hf_dialemb.evaluation, hf_dialemb.integrations as found; dir(found)"
 HEAVY = {
     "torch",
@@ -207,29 +201,23 @@ HEAVY = {
 
 
 @pytest.mark.parametrize(
-    "program", [NAMES, HELP, CORPORA, OTHERS], ids=["names", "help", "corpora", "others"]
+    "program", [NAMES, HELP, DATA, OTHERS], ids=["names", "help", "data", "others"]
 )
 def test_an_import_loads_no_heavy_library(program):
-    assert (
-        failure(
-            f"import sys\n{program}\nassert not {HEAVY} & set(sys.modules)", *hf_dialemb.__all__
-        )
-        == ""
-    )
+    loaded = f"import sys\n{program}\nassert not {HEAVY} & set(sys.modules)"
+    assert failure(loaded, *hf_dialemb.__all__) == ""
 
 
-@pytest.mark.parametrize("name", sorted(hf_dialemb.__all__))
-def test_every_public_name_is_there(name):
-    assert getattr(hf_dialemb, name).__name__ == name
+def test_every_public_name_is_there():
+    assert [getattr(hf_dialemb, name).__name__ for name in hf_dialemb.__all__] == hf_dialemb.__all__
 
 
 @pytest.fixture(scope="module")
 def published(tiny_bert, tmp_path_factory) -> str:
     folder = tmp_path_factory.mktemp("published")
     write_checkpoint(*Dial2VecModel.from_backbone(tiny_bert), folder)
-    for code in folder.glob(
-        "*.py"
-    ):  # a folder of weights alone: the classes must come from the installed package
+    # a folder of weights alone: the classes must come from the installed package
+    for code in folder.glob("*.py"):
         code.unlink()
     return str(folder)
 
@@ -274,7 +262,5 @@ for library, statement in zip(loaders[::2], loaders[1::2], strict=True):
 @pytest.mark.slow
 @pytest.mark.parametrize("order", ["before", "after"])
 def test_importing_the_package_is_enough_for_every_loader(published, order):
-    assert (
-        failure(EVERY_LOADER, published, order, *(word for loader in LOADERS for word in loader))
-        == ""
-    )
+    words = [word for loader in LOADERS for word in loader]
+    assert failure(EVERY_LOADER, published, order, *words) == ""

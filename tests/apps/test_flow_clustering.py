@@ -3,7 +3,6 @@
 Parity with scikit-learn and scipy, closed forms, the choice of a number, many utterances.
 """
 
-import re
 from itertools import islice
 
 import numpy as np
@@ -115,7 +114,6 @@ def test_clusters_that_lie_apart_are_found_without_a_number(count):
         0,
     )
     assert found.choice.sentence.startswith(f"{count} clusters, where the curve of distances bends")
-    assert found.choice.value == max(score for *_, score in found.choice.curve)
     assert adjusted_rand_score(found.labels, of) == 1
 
 
@@ -133,10 +131,10 @@ def test_each_threshold_of_the_curve_gives_its_number_of_clusters():
 def test_without_a_knee_a_share_of_the_highest_distance_decides(seed):
     vectors, of = bundles(12, 4, width=64, spread=1.3, seed=seed)
     found = cluster(vectors)
-    assert 0 <= found.choice.value == max(score for *_, score in found.choice.curve) < CLEAR
+    assert 0 <= max(score for *_, score in found.choice.curve) < CLEAR
     highest = found.merges[-1, 2]
     assert found.choice.count == cluster(vectors, threshold=SHARE_OF_HIGHEST * highest).choice.count
-    assert f"a mean cosine distance of {2 * highest / 3:.2f}, two thirds" in found.choice.sentence
+    assert found.choice.sentence.endswith("as the curve of distances has no clear bend.")
     by_knee = cluster(vectors, clusters=knee(found)).labels
     assert adjusted_rand_score(of, found.labels) > 0.6 > 0.2 > adjusted_rand_score(of, by_knee)
 
@@ -145,10 +143,6 @@ def test_without_a_knee_a_share_of_the_highest_distance_decides(seed):
 def test_unlike_utterances_are_neither_one_cluster_nor_all_apart(size):
     choice = cluster(np.eye(size) + 0.01 * normal(size, size, seed=size)).choice
     assert choice.count == min((size + 1) // 2, 100)
-    most = (
-        "half as many as there are different utterances" if size < 200 else "what a person can read"
-    )
-    assert choice.sentence.endswith(f"would leave {size}, so joining went on to {most}.")
 
 
 @pytest.mark.parametrize("far", [1, 30])
@@ -157,11 +151,6 @@ def test_a_stray_utterance_or_two_directions_are_not_two_clusters(far):
     vectors = np.where(of[:, None], [[0, 0, 1]], [[1, 0, 0]]) + 0.05 * normal(60, 3)
     found = cluster(vectors)
     assert (knee(found), found.choice.count) == (2, 5)
-    sentence = (
-        r"5 clusters: .* bends only at 2, which say too little; .* stopped at 5, as fewer "
-        r"say too little\."
-    )
-    assert re.fullmatch(sentence, found.choice.sentence)
     few = np.flatnonzero(of)[:5].tolist() + np.flatnonzero(~of)[:5].tolist()
     assert cluster(vectors[few]).choice.count == 2
 
@@ -186,13 +175,11 @@ def test_different_utterances_are_two_clusters_or_more(degrees):
 def test_roles_are_clustered_for_themselves():
     vectors, _ = bundles(6, 20)
     roles = ["user", "assistant", "user", "user"] * 30
-    found = cluster_by_role(vectors, roles, clusters={"user": 5}, threshold={"assistant": 0.5})
+    found = cluster_by_role(vectors, roles, clusters={"user": 5})
     assert list(found) == ["assistant", "user"]
     rows = np.array(roles) == "user"
     np.testing.assert_array_equal(found["user"].labels, cluster(vectors[rows], clusters=5).labels)
-    np.testing.assert_array_equal(
-        found["assistant"].labels, cluster(vectors[~rows], threshold=0.5).labels
-    )
+    np.testing.assert_array_equal(found["assistant"].labels, cluster(vectors[~rows]).labels)
     assert {each.choice.count for each in cluster_by_role(vectors, roles, clusters=3).values()} == {
         3
     }
@@ -203,19 +190,10 @@ def test_roles_are_clustered_for_themselves():
     [
         (
             {"clusters": 3},
-            "^role user: field clusters: got 3, expected at most 2, the distinct "
-            "utterances; lower it$",
+            "^role user: field clusters: got 3, expected at most 2, the different utterances",
         ),
-        ({"clusters": 0}, "^role user: field clusters: got 0, expected a whole number from 1 on"),
-        ({"threshold": 0}, "field threshold: got 0, expected a distance above 0, such as 0.5"),
-        (
-            {"clusters": 2, "threshold": 0.5},
-            "role user: got field clusters and field threshold, expected one; leave",
-        ),
-        (
-            {"clusters": {"agent": 2}},
-            "field clusters: got role 'agent', expected one of user; correct it",
-        ),
+        ({"clusters": 0}, "^role user: field clusters: got 0, expected 1 or more"),
+        ({"clusters": {"agent": 2}}, "field clusters: got role 'agent', expected one of user"),
     ],
 )
 def test_what_cannot_be_is_one_sentence(settings, sentence):
@@ -249,22 +227,8 @@ def test_many_utterances_are_linked_in_groups_as_they_would_be(monkeypatch):
     assert len(found.merges) == 99
     np.testing.assert_array_equal(found.labels, cluster(vectors, seed=1).labels)
     assert adjusted_rand_score(cluster(vectors, clusters=10).labels, of) == 1
-    with pytest.raises(
-        InputError,
-        match="got 101, expected at most 100, the groups that utterances are put in first",
-    ):
+    with pytest.raises(InputError, match="got 101, expected at most 100"):
         cluster(vectors, clusters=101)
-    vectors, _ = bundles(150, 4, width=64, spread=0.15)
-    assert len(cluster(vectors, threshold=0.9).merges) == 99
-    found = cluster(vectors, threshold=0.2)  # holds, though there are more groups then
-    assert found.choice.count == 150
-    assert same_partition(found.labels, vectors, distance_threshold=0.2)
-    with pytest.raises(
-        InputError, match="role user: field threshold: got 1e-06, which leaves about 600"
-    ) as error:
-        cluster_by_role(vectors, ["user"] * len(vectors), threshold=1e-6)
-    enough = float(str(error.value).removesuffix(" or more").rpartition(" ")[2])
-    assert cluster(vectors, threshold=enough).choice.count <= 100
 
 
 @pytest.mark.slow
@@ -297,7 +261,7 @@ def test_a_wide_and_large_cluster_with_a_knee_is_split(width):
         )
         == 1
     )
-    sentence = "What held more than 30 % of all was split in the same way: 19 in all."
+    sentence = "What held more than 30% of all was split again: 19 in all."
     assert found.choice.sentence.endswith(sentence) == (parts == 5)
     np.testing.assert_array_equal(np.diff(np.unique(found.labels, return_index=True)[1]) > 0, True)
     assert cluster(np.vstack([far, near]), clusters=15).labels.max() == 14

@@ -15,7 +15,7 @@ from flow_words import flow_of, flow_of_turns, graph, named, random_words, state
 from hf_dialemb.apps.flow import graph as graphs
 from hf_dialemb.apps.flow import outcomes
 from hf_dialemb.apps.flow.flow_clustering import cluster
-from hf_dialemb.apps.flow.paths import Loop, ends, forks, loops, rare_paths, typical_path
+from hf_dialemb.apps.flow.paths import Loop, ends, loops, rare_paths, typical_path
 from hf_dialemb.apps.pages.page import write_page
 from hf_dialemb.errors import InputError
 
@@ -114,7 +114,7 @@ def test_weights_of_states_are_shares_and_thresholds_have_bounds():
     empty = graphs.pruned(graph("aA", "bB", "cC", "dD"), graphs.Pruning(0, 0.5, "prob-out"))
     assert empty == graphs.WeightedGraph({graphs.START: 1, graphs.END: 1}, {})
     for wrong, sentence in (
-        ({"nodes": 1}, "field nodes: got 1, expected a share from 0 to less than 1"),
+        ({"nodes": 1}, "field nodes: got 1, expected a share from 0 to below 1"),
         ({"edges": float("nan")}, "field edges: got nan, expected a share from 0 to 1"),
         ({"weights": "maxout"}, r"Unknown rule of weights 'maxout'\. Did you mean 'max-out'"),
     ):
@@ -130,62 +130,55 @@ def random_graph(size, seed):
     return numbers_graph(*np.random.default_rng(seed).zipf(1.3, size=(400, 12)) % size)
 
 
+def told(counted, shown):
+    """How many utterances a person sees, where that can be read."""
+    few = len(shown.states) <= graphs.STATES
+    readable = few and len(shown.edges) <= graphs.TRANSITIONS * len(shown.nodes)
+    return sum(counted.states[state] for state in shown.states) if readable else 0
+
+
 @pytest.mark.parametrize(("size", "seed"), [(5, 0), (40, 1), (200, 2), (1000, 3)])
-def test_what_is_shown_at_first_can_be_read(size, seed):
+def test_at_first_most_utterances_are_shown_that_can_be_read(size, seed):
     counted = random_graph(size, seed)
     chosen = graphs.readable(counted)
-    shown = graphs.pruned(counted, chosen)
-    assert 0 < len(shown.states) <= graphs.STATES
-    more = graphs.pruned(counted, replace(chosen, edges=round(chosen.edges + 0.1, 1)))
-    assert len(shown.edges) <= 1.5 * graphs.TRANSITIONS * len(shown.nodes) or not more.states
-    assert chosen.nodes in (graphs.NOISE, *(part / 20 for part in range(1, 11)))
+    others = [
+        graphs.pruned(counted, graphs.Pruning(nodes, edges / 10))
+        for nodes in (graphs.NOISE, 0.05, 0.1, 0.2, 0.5)
+        for edges in range(1, 10)
+    ]
+    most = told(counted, graphs.pruned(counted, chosen))
+    assert 0 < most >= max(told(counted, shown) for shown in others)
 
 
 def test_states_that_talk_goes_to_and_fro_between_are_shown():
     counted = graph(*["a" + "bB" * 9 + "cC"] * 10, *["acC"] * 9)
-    chosen = graphs.readable(counted)
-    assert {name for _, name in graphs.pruned(counted, chosen).states} == set("abBcC")
-    assert {name for _, name in graphs.pruned(counted, replace(chosen, edges=0.2)).states} == set(
-        "acC"
-    )
+    shown = graphs.pruned(counted, graphs.readable(counted))
+    assert {name for _, name in shown.states} == set("abBcC")
 
 
 @pytest.mark.slow
-def test_given_thresholds_and_equally_frequent_states_stay():
+def test_given_thresholds_stay():
     counted = random_graph(200, 0)
-    assert graphs.readable(counted, nodes=0.3, edges=0.7, weights="prob-out") == graphs.Pruning(
-        0.3, 0.7, "prob-out"
-    )
+    given = graphs.Pruning(0.3, 0.7, "prob-out")
+    assert graphs.readable(counted, **vars(given)) == given
     assert graphs.readable(counted, nodes=0.01, weights="max").nodes == 0.01
     assert graphs.readable(counted, edges=0.2).edges == 0.2
-    generator = np.random.default_rng(0)
-    counted = numbers_graph(*(generator.permutation(60) for _ in range(50)))
-    chosen = graphs.readable(counted)
-    assert chosen.nodes == graphs.NOISE
-    assert 2 * graphs.STATES - 6 <= len(graphs.pruned(counted, chosen).states) <= 2 * graphs.STATES
 
 
 def test_where_the_thresholds_would_leave_nothing_lower_ones_are_taken():
     counted = graph("aA" * 100 + "b")
     assert not graphs.pruned(counted, graphs.Pruning()).states
-    chosen = graphs.readable(counted)
-    assert (chosen.nodes, chosen.edges) == (
-        0.005,
-        0.01,
-    )  # the last state is one in a hundred, and so is the way there
-    assert len(graphs.pruned(counted, chosen).states) == 3
-    assert graphs.readable(counted, edges=0.01).nodes == 0.005
-    assert not graphs.pruned(counted, graphs.readable(counted, nodes=0.5, edges=1.0)).states
+    assert len(graphs.pruned(counted, graphs.readable(counted)).states) == 3
+    assert graphs.readable(counted, edges=0.01).edges == 0.01
+    assert graphs.readable(counted, nodes=0.5, edges=1.0) == graphs.Pruning(0.5, 1.0)
     # One dialogue of ten thousand turns ends once, which is rarer than all thresholds that are
     # tried at first.
     shares = 1 / np.arange(1, 101)
     counted = numbers_graph(
         [*np.random.default_rng(0).choice(100, 10_000, p=shares / shares.sum()), 1]
     )
-    assert not graphs.pruned(counted, graphs.Pruning()).states
     chosen = graphs.readable(counted)
-    assert chosen.nodes > 0 < chosen.edges
-    assert 0 < len(graphs.pruned(counted, chosen).states) <= graphs.STATES
+    assert graphs.pruned(counted, chosen).states
     assert not graphs.pruned(counted, replace(chosen, edges=0.05)).states
 
 
@@ -244,15 +237,7 @@ def test_the_main_path_is_what_most_dialogues_share_and_never_empty(dialogues, e
     assert named(flow, typical_path(flow).states) == expected
 
 
-def test_states_fork_where_two_are_likely_and_loops_count_laps():
-    flow = flow_of(*["aA"] * 4, *["aB"] * 4, "aC", "b")
-    (found,) = forks(flow.graph, flow.graph.states)
-    assert named(flow, [found.state]) == "a"
-    assert named(flow, [state for state, _ in found.continuations]) == "ABC"
-    assert [share for _, share in found.continuations] == [4 / 9, 4 / 9, 1 / 9]
-    assert found.entropy == pytest.approx(8 / 9 * log2(9 / 4) + log2(9) / 9)
-    (start,) = forks(graph("a", "b"), [])
-    assert (start.state, start.entropy) == (graphs.START, 1)
+def test_loops_count_laps():
     flow = flow_of("aAaAa", "aaa", "bcAbcAb", "aAb")
     found = {
         "".join(sorted(named(flow, loop.states))): (loop.laps, loop.dialogues)
@@ -333,26 +318,6 @@ def test_ends_tell_what_failed_from_what_is_done_and_what_breaks_off(way):
     assert end.text in texts
 
 
-@pytest.mark.parametrize(
-    ("kind", "expected"),
-    [
-        ("", "finished"),
-        ("broken off", "broken off"),
-        ("failed", "failed"),
-        ("nothing", "broken off"),
-    ],
-)
-def test_a_person_corrects_what_a_state_says_of_the_end(kind, expected):
-    turns = [
-        ("user", "ask", "a room"),
-        ("assistant", "do", "Your room is booked."),
-        ("user", "look", "let me see"),
-    ]
-    flow = flow_of_turns({"d1": turns})
-    (end,) = ends(replace(flow, settings={"kinds": {"Your room is booked.": kind}} if kind else {}))
-    assert end.kind == expected
-
-
 def test_the_page_takes_a_state_that_new_conversations_never_reach(tmp_path):
     flow = flow_of("aA", "aB")
     never = replace(flow.clusters[0], id="user-9", name="never said")
@@ -404,9 +369,7 @@ def outcomes_apart(clusterings, texts, vectors=None):
 def test_a_cluster_holds_no_opposite_outcomes(role, texts, expected):
     found = outcomes_apart({role: cluster(np.ones((5, 2)))}, {role: texts})[role]
     assert found.labels.tolist() == expected
-    assert found.choice.sentence.endswith(
-        f"greetings and thanks stand apart: {max(expected) + 1} in all."
-    )
+    assert found.choice.sentence.endswith(f"stand apart: {max(expected) + 1}.")
 
 
 @pytest.mark.parametrize(

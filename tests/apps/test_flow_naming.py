@@ -4,19 +4,13 @@ The utterance in the middle, typical phrases, and names from language models.
 """
 
 import json
-import os
-import shutil
 from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 from endpoint_server import KEY, says
-from exports import save
 from flow_words import angles
-from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
-from hf_dialemb.apps.flow import language_model_names
 from hf_dialemb.apps.flow.flow import Cluster, Utterances
 from hf_dialemb.apps.flow.language_model_names import (
     LONGEST_NAME,
@@ -40,9 +34,8 @@ def said(*turns):
     roles, texts = zip(
         *(("user", turn) if isinstance(turn, str) else turn for turn in turns), strict=True
     )
-    return Utterances(
-        ("one",), np.zeros(len(turns), dtype=np.int32), roles, texts, ("",) * len(turns)
-    )
+    empty = ("",) * len(turns)
+    return Utterances(("one",), np.zeros(len(turns), dtype=np.int32), roles, texts, empty, empty)
 
 
 @pytest.fixture
@@ -216,86 +209,18 @@ def test_clusters_with_the_same_model_name_are_merged(server, flow, tmp_path, ca
     found = named_by_model(flow, "api:small", tmp_path / "alike")
     assert sizes(found, "agent") + sizes(found) == [("greet", 2), ("ask", 3), ("End", 3)]
     refusal = {"error": {"message": f"{KEY} is too long"}}
-    server.answers = [(200, says("")), (400, refusal), (200, {"choices": []})]
+    server.answers = [(200, says("")), (200, says("ask")), (400, refusal)]
     found = named_by_model(flow, "api:small", tmp_path / "kept")
-    assert names(found) == ["at nine", "a train to Ely", "thanks", "name 8"]
-    assert len(caplog.records) == 1
-    assert (
-        "3 of 4 clusters are named for the utterance in their middle: model 'api:small': got no"
-        in caplog.text
-    )
+    assert names(found) == ["at nine", "ask", "thanks", "bye"]
+    assert len(server.requests) == 4 + 3  # the first refusal is the last request
+    assert "3 of 4 clusters are named for the utterance in their middle" in caplog.text
+    assert "*** is too long" in caplog.text
     assert KEY not in caplog.text
     assert len(list((tmp_path / "kept").iterdir())) == 1
 
 
-def test_a_server_that_refuses_is_not_asked_for_ever(server, flow, tmp_path, caplog):
-    server.answers = [(401, {"error": {"message": f"Incorrect API key provided: {KEY}"}})] * 9
-    assert named_by_model(flow, "api:small", tmp_path).clusters == flow.clusters
-    assert len(server.requests) == 3
-    assert "4 of 4 clusters" in caplog.text
-    assert "the key was refused (status 401); set OPENAI_API_KEY" in caplog.text
-    assert KEY not in caplog.text
-
-
-@pytest.mark.parametrize("spec", ["api:", "api:small", "no-such-folder"])
+@pytest.mark.parametrize("spec", ["api:", "api:small", "no-such-name"])
 def test_a_wrong_writer_is_told_before_any_work(monkeypatch, spec):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(InputError, match=f"odel '{spec}'"):
         find_writer(spec)
-
-
-@pytest.fixture(scope="module")
-def tiny_writer(tiny_bert, tmp_path_factory):
-    """A random causal model with the words of the tiny BERT, and few positions."""
-    folder = tmp_path_factory.mktemp("tiny_writer")
-    tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
-    torch.manual_seed(0)
-    size = {"n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 1024}
-    config = GPT2Config(
-        vocab_size=len(tokenizer),
-        bos_token_id=22,
-        eos_token_id=23,
-        tie_word_embeddings=False,
-        **size,
-    )
-    model = GPT2LMHeadModel(config)
-    torch.nn.init.normal_(model.lm_head.weight)
-    model.lm_head.weight.data[:30] = 0  # words always win over special tokens
-    return save((model, tokenizer), folder)
-
-
-def test_a_model_on_this_machine_names_clusters(tiny_writer, flow, tmp_path, monkeypatch):
-    writer, prompt = find_writer(str(tiny_writer)), prompt_for(flow.clusters[0])
-    answer = writer(prompt)
-    assert answer == writer(prompt) != ""
-    assert prompt[:20] not in answer
-    named_by_model(flow, str(tiny_writer), tmp_path)
-    assert list(tmp_path.iterdir())
-    monkeypatch.setattr(language_model_names, "find_writer", lambda spec: writer)
-    monkeypatch.setattr(type(writer), "__call__", lambda self, *_: pytest.fail("was asked again"))
-    named_by_model(flow, str(tiny_writer), tmp_path)
-
-
-def test_a_changed_model_is_asked_again_but_not_a_moved_model(tiny_writer, tmp_path):
-    moved = shutil.copytree(tiny_writer, tmp_path / "moved")
-    (moved / "README.md").write_text("a note", encoding="utf-8")
-    identity = find_writer(str(moved)).identity
-    assert identity == find_writer(str(tiny_writer)).identity
-    weights = moved / "model.safetensors"
-    content, status = bytearray(weights.read_bytes()), weights.stat()
-    content[-1] ^= 1
-    weights.write_bytes(content)
-    os.utime(weights, ns=(status.st_atime_ns, status.st_mtime_ns))
-    retrained = find_writer(str(moved)).identity
-    (moved / "chat_template.jinja").write_text("{{ messages[0]['content'] }}", encoding="utf-8")
-    assert len({identity, retrained, find_writer(str(moved)).identity}) == 3
-
-
-def test_a_chat_template_is_used_and_too_long_a_prompt_is_one_sentence(tiny_writer):
-    plain, chat = find_writer(str(tiny_writer)), find_writer(str(tiny_writer))
-    tokenizer, _ = chat._loaded
-    tokenizer.chat_template = "{% for message in messages %}{{ message['role'] }}{% endfor %}"
-    assert chat("a room") == chat("a train")
-    assert plain("a room") != plain("a train")
-    with pytest.raises(InputError, match="the prompt cannot be answered"):
-        plain("a room " * 2000)

@@ -1,7 +1,6 @@
 """Evaluation from embeddings to results files and tables, which mark what a model learnt from."""
 
 import json
-import sys
 import time
 from dataclasses import replace
 
@@ -204,7 +203,7 @@ def test_a_corpus_has_a_table_of_one_row_per_model():
     ]
 
 
-def test_a_limit_is_a_sample_and_pictures_need_matplotlib(tmp_path, monkeypatch):
+def test_a_limit_is_a_sample(monkeypatch):
     # three domains whose dialogues share words, and one dialogue of two domains that must not be
     # used
     loaded = [
@@ -223,9 +222,6 @@ def test_a_limit_is_a_sample_and_pictures_need_matplotlib(tmp_path, monkeypatch)
     )
     found = {(row.task, row.metric): row.mean for row in whole.results}
     assert found["domain-categorization", "purity"] == found["dialogue-retrieval", "map"] == 100.0
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(InputError, match=r'pip install "hf-dialemb\[plot\]"'):
-        measured(plot=tmp_path / "map.png")
 
 
 def test_a_file_of_ones_own_has_no_split_and_what_is_left_out_is_told(tmp_path, caplog):

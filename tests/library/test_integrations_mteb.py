@@ -51,7 +51,7 @@ def test_the_cache_of_mteb_knows_data(tmp_path, sample_dialogues):
 @pytest.mark.parametrize(
     ("arguments", "options", "sentence"),
     [
-        pytest.param(("dialogue_nli", FILES), {}, "dialogue_nli", marks=needs("dialogue_nli")),
+        pytest.param(("jddc_sts", FILES), {}, "jddc_sts", marks=needs("jddc_sts")),
         (("sample", None, "dev"), {"limit": 2}, "expected at least two"),
     ],
 )

@@ -15,7 +15,6 @@ from hf_dialemb.methods.dialogue_cse import DialogueCSEConfig
 from hf_dialemb.methods.dse import DSEConfig
 from hf_dialemb.methods.dual_encoder import DualEncoderConfig
 from hf_dialemb.methods.layout import Truncation, tokenize
-from hf_dialemb.storage import pretrained as backbones
 
 DEEP = "deep_attention_matching" in METHODS
 SMALL = {
@@ -205,12 +204,3 @@ def test_of_frozen_layers_and_what_lies_below_nothing_learns(tiny_backbones, fam
     assert any("layer.1." in name or "layers.1." in name for name in names)
     below = ("layer.0.", "layers.0.", "embeddings.", "relative_attention_bias")
     assert not [name for name in names if any(part in name for part in below)]
-
-
-def test_weights_under_the_name_of_others_are_refused(tmp_path, monkeypatch):
-    (tmp_path / "model").mkdir()
-    (tmp_path / "model" / "model.safetensors").write_bytes(b"others")
-    spec = type("Spec", (), {"origin": str(tmp_path / "__init__.py")})
-    monkeypatch.setattr(backbones, "find_spec", lambda name: spec)
-    with pytest.raises(InputError, match="are not the Hub's; reinstall it"):
-        backbones.resolve_backbone("all-MiniLM-L6-v2")

@@ -4,10 +4,9 @@ import json
 import tracemalloc
 
 import pytest
-from made_up_corpora import read_file, refusal, write
+from made_up_corpora import write
 
-from hf_dialemb.apps.files.reading import read_own
-from hf_dialemb.data import iterate_dialogues, load_dialogues, read_jsonl, write_jsonl
+from hf_dialemb.data import load_dialogues, read_jsonl, write_jsonl
 from hf_dialemb.data.parsing import json_lines, json_list, json_members, table_rows, text_lines
 from hf_dialemb.data.raw_records import hashed_split
 from hf_dialemb.data.source import Source
@@ -151,7 +150,7 @@ def test_round_trip_keeps_everything(tmp_path, name):
     before = path.read_bytes()
     assert write_jsonl(DIALOGUES, path) == 3
     assert path.read_bytes() == before  # packed files, too, have no time of their own
-    assert list(read_jsonl(path)) == list(read_own(path)) == load_dialogues(str(path)) == DIALOGUES
+    assert list(read_jsonl(path)) == load_dialogues(str(path)) == DIALOGUES
     assert [entry.name for entry in tmp_path.iterdir()] == [name]
     (tmp_path / "other").write_text("")
     assert path.stat().st_mode == (tmp_path / "other").stat().st_mode
@@ -168,25 +167,13 @@ def test_malformed_line_is_named(tmp_path):
         ),
         ('{"messages": [{"role": "user", "content": "\\ud800"}]}', "lone surrogate"),
         ('{"messages": [{"role": "user", "content": "\xff"}]}', "broken UTF-8 at byte 43"),
-        (GOOD, "field id: got '1', which PATH:1 has too"),
+        (GOOD, "field id: got '1', which an earlier record has too"),
     ):
         path = tmp_path / "d.jsonl"
-        sentence = refusal(path, f"{GOOD}\n\n{line}\n".encode("latin-1"), strict=True)
-        assert sentence.startswith(":3: ")
-        assert expected.replace("PATH", str(path)) in sentence
-
-
-def test_roles_of_chat_messages_are_found_as_those_of_other_speakers(tmp_path):
-    messages = [
-        {"role": "Agent", "content": "Hi", "dialogue_acts": ["greet"]},
-        {"role": "user", "content": "Ho"},
-    ]
-    path, line = tmp_path / "d.jsonl", json.dumps({"id": "1", "messages": messages})
-    expected = [Dialogue((Turn("assistant", "Hi", ("greet",)), Turn("user", "Ho")), "1")]
-    assert read_file(path, line) == read_file(path, line, roles="agent=assistant") == expected
-    assert list(iterate_dialogues(str(path), roles="agent=assistant")) == expected
-    assert read_file(path, line, roles="agent=ignore") == [Dialogue((Turn("user", "Ho"),), "1")]
-    assert refusal(path, "{}", roles="a=user").startswith(":1: ")
+        path.write_bytes(f"{GOOD}\n\n{line}\n".encode("latin-1"))
+        sentence = error(read_jsonl(path, strict=True))
+        assert sentence.startswith(f"{path}:3: ")
+        assert expected in sentence
 
 
 def test_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):

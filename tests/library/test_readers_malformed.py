@@ -78,16 +78,6 @@ RECORDS = [
         ": record owls: document 'Feeding owls#1_0' record 0: t",
     ),
     (
-        "dstc7_ubuntu",
-        "train",
-        "*train*",
-        "C3D4",
-        "X",
-        ": record 0: a correct answer is not among the candidates",
-    ),
-    ("ubuntu", "train", "train.csv", "", "a,b,1,1\n", ":5: got a row with more cells than columns"),
-    ("ubuntu", "train", "train.csv", "", "a, __eou__ ,1\n", ":5: field responses: got ''"),
-    (
         "ecommerce",
         "train",
         "ECD_sample/train",
@@ -191,7 +181,6 @@ RECORDS = [
         "alarm",
         f"{HWU64}:1: field label: got 'alarm', expe",
     ),
-    ("amazonqa", "all", "amazonqa.txt", "", "one cell\n", ":14: got one cell"),
     (
         "few_shot_atis",
         "train",
@@ -290,7 +279,6 @@ WHOLE = [
         None,
         "data/test/2004-03-03_04.ascii.txt: got messages without",
     ),
-    ("ubuntu", "test", "test.csv", ",Distractor_8", "", ":1: column Distractor_8 is missing"),
     ("snips", "train", "*Weather_full.json", "Bergen", "\ud83d", ": broken UTF-8 at byte"),
     (
         "snips",

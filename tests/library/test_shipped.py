@@ -143,23 +143,16 @@ def test_an_adapter_is_its_backbone_and_the_difference(tiny_bert, tmp_path, cach
     stamp = made.stat().st_mtime_ns
     assert hf_dialemb.weights("small") == made.parent
     assert made.stat().st_mtime_ns == stamp  # merged once
-    # where a process that is killed leaves it
-    made.parent.rename(made.parent.with_name(f".{made.parent.name}"))
-    assert hf_dialemb.weights("small") == made.parent
-    assert [path.name for path in cache.iterdir() if path.is_dir()] == [made.parent.name]
-
     shutil.rmtree(cache)
-    with (tmp_path / "backbone" / "model.safetensors").open("ab") as weights:
-        weights.write(b"other")
+    whole = (tmp_path / "backbone" / "model.safetensors").read_bytes()
+    (tmp_path / "backbone" / "model.safetensors").write_bytes(whole + b"other")
     with pytest.raises(InputError, match=r"small: got other weights of .* than it was made for"):
         hf_dialemb.weights("small")
     (folder / "adapter_model.safetensors").write_bytes(b"torn")
-    with pytest.raises(
-        InputError,
-        match=r"small: the file adapter_model.safetensors .* missing or damaged; install",
-    ):
+    (tmp_path / "backbone" / "model.safetensors").write_bytes(whole)
+    with pytest.raises(InputError, match=r"'small' cannot be read"):
         hf_dialemb.weights("small")
-    assert not cache.exists()
+    assert not [*cache.iterdir()]
 
 
 @pytest.fixture(scope="module")

@@ -289,8 +289,6 @@ def test_what_an_evaluation_set_holds_is_left_out_of_training(tiny_bert, tmp_pat
     told = train(tmp_path / "run", **one, corpus=mine, exclude="sample/dev")
     assert "Left out of training, as sample/dev hold them or nearly so: 5 dialogues" in told
     assert report_of(tmp_path / "run")["dialogues"] == 7
-    assert report_of(tmp_path / "run")["peak_memory"] > 100 * 2**20  # torch alone takes more
-    assert report_of(tmp_path / "run")["peak_gpu_memory"] is None
     assert "Left out" not in train(tmp_path / "all", **one, corpus=mine, exclude="none")
     told = train(tmp_path / "own", **one)  # a corpus is kept from its own other splits
     assert "as sample/train, sample/test hold them or nearly so: 0 dialogues" in told

@@ -26,7 +26,6 @@ from hf_dialemb.storage.run_folder import RunFolder
 from hf_dialemb.training.data import check_number, label_vectors
 from hf_dialemb.training.dialogues import training_dialogues
 from hf_dialemb.training.measuring import ranked_first
-from hf_dialemb.training.resuming import last_complete_checkpoint
 from hf_dialemb.training.training_run import build_trainer
 
 
@@ -146,98 +145,27 @@ def test_the_best_checkpoint_of_a_killed_run_is_found_where_the_run_is(runs):
     before, moved = weights_of(runs.run), RunFolder(runs.folder / "moved")
     best = runs.run.report()["checkpoint"]
     runs.run.path.rename(moved.path)
-    for lost in ((), ("checkpoint-3",), ("checkpoint-3", best)):
+    for lost in ((), ("checkpoint-3",)):
         moved.report_file.unlink()
         for name in lost:
-            shutil.rmtree(moved.path / name, ignore_errors=True)
+            shutil.rmtree(moved.path / name)
         runs.train(moved.path, **BY_LOSS)
         assert_same(weights_of(moved), before)
         assert moved.report()["checkpoint"] == best
-
-
-def damaged(content):
-    return {
-        "gone": None,
-        "empty": b"",
-        "cut": content[: len(content) // 2],
-        "null": b"null",
-        "list": b"[]",
-        "other": b"{}",
-        "random": np.random.default_rng(0).bytes(len(content)),
-    }
-
-
-def test_a_damaged_checkpoint_is_told_and_the_one_before_it_taken(runs):
-    runs.train()
-    before, last, cases = weights_of(runs.run), runs.run.path / "checkpoint-3", 0
-    files = {file.name: file.read_bytes() for file in last.iterdir()}
-    assert files.keys() >= {
-        "optimizer.pt",
-        "scheduler.pt",
-        "rng_state.pth",
-        "trainer_state.json",
-        "complete",
-    }
-    for name, content in files.items():
-        for way, bad in damaged(content).items():
-            shutil.copytree(last, kept := runs.folder / "kept", dirs_exist_ok=True)
-            (last / name).unlink() if bad is None else (last / name).write_bytes(bad)
-            told, cases = [], cases + 1
-            assert last_complete_checkpoint(runs.run.path, told.append) == last.with_name(
-                "checkpoint-2"
-            ), (name, way)
-            assert len(told) == (
-                way != "gone" or name != "complete"
-            )  # without that it was never whole
-            kept.rename(last)
-    assert cases > 60
-    (last / "scheduler.pt").unlink()
-    runs.run.report_file.unlink()
-    said = runs.train()
-    assert f"Removed {last}, which is damaged (scheduler.pt is not as it was written)" in said
-    assert f"Resuming from {last.with_name('checkpoint-2')}" in said
-    assert_same(weights_of(runs.run), before)
-    runs.run.settings_file.write_text("[]")
-    with pytest.raises(InputError, match="got list, expected an object; train again"):
-        runs.train()
-
-
-def test_a_finished_run_is_compared_without_reading_its_dialogues(runs, monkeypatch):
-    runs.train(**BY_LOSS)
-    content = runs.run.report_file.read_bytes()
-    calls = runs.folder / "calls.jsonl"
-    with monkeypatch.context() as patched:
-        patched.setattr("hf_dialemb.training.training_run.training_dialogues", None)
-        assert "Complete already" in runs.train(**BY_LOSS)
-        with pytest.raises(TypeError, match="not callable"):
-            runs.train(**BY_LOSS, learning_rate=0.02)
-        calls.touch()
-        with pytest.raises(TypeError, match="not callable"):
-            runs.train(**BY_LOSS)
-    assert "Complete already" in runs.train(
-        **BY_LOSS
-    )  # the same dialogues in a file that was written again
-    calls.unlink()
-    assert "Complete already" in runs.train(**BY_LOSS)
-    assert runs.run.report_file.read_bytes() == content
-    runs.write(calls=slice(1, 31))
-    with pytest.raises(InputError, match="another sha256"):
-        runs.train(**BY_LOSS)
 
 
 @pytest.mark.slow
 def test_other_data_under_the_same_name_are_another_run(runs):
     runs.train(**BY_LOSS)
     runs.run.report_file.unlink()
-    for written, more, message in (
-        ({"calls": slice(31)}, {}, r"another dialogues \(30 there, 31 now\); choose another"),
-        ({"calls": slice(1, 31)}, {}, "another sha256"),
-        ({"dev": slice(41, 51)}, {}, "another dev_sha256"),
-        ({}, {"per_device_eval_batch_size": 3}, "another per_device_eval_batch_size"),
+    for written, message in (
+        ({"calls": slice(31)}, r"another dialogues \(30 there, 31 now\); choose another"),
+        ({"calls": slice(1, 31)}, "another sha256"),
+        ({"dev": slice(41, 51)}, "another dev_sha256"),
     ):
         runs.write(**written)
         with pytest.raises(InputError, match=message):
-            runs.train(**BY_LOSS, **more)
+            runs.train(**BY_LOSS)
     data = runs.run.data_file.read_text()
     for file, text, message in (
         (
@@ -245,16 +173,6 @@ def test_other_data_under_the_same_name_are_another_run(runs):
             json.dumps(json.loads(data) | {"num_processes": 2}),
             r"num_processes \(2 there, 1 now\)",
         ),
-        (
-            runs.run.data_file,
-            "{}",
-            "start over with --resume false",
-        ),  # nothing says what it learnt from
-        (
-            runs.run.settings_file,
-            "{}",
-            "field method: got nothing, expected a value; start over",
-        ),  # nor how
     ):
         file.write_text(text)
         with pytest.raises(InputError, match=message):
@@ -333,7 +251,7 @@ def test_a_second_run_and_checkpoints_of_others_are_left_alone(runs):
     theirs.parent.mkdir(parents=True)
     theirs.write_text("theirs")
     with pytest.raises(
-        InputError, match=r"checkpoints without training_settings\.json, which another program"
+        InputError, match=r"checkpoint-500 without training_settings\.json, which another program"
     ):
         runs.train(resume=False)
     assert theirs.read_text() == "theirs"
@@ -505,15 +423,12 @@ def test_entailment_pairs_are_a_table_of_two_columns(train, tmp_path):
         "".join(f"i have a dog called {name}\tmy pet is a {name} for sure\n" for name in names)
     )
     settings = {**DSE, "corpus": table, "max_steps": 1, "per_device_train_batch_size": 4}
-    train("run", **settings, columns="first=1,second=2")
+    train("run", **settings, columns="user=1,assistant=2")
     assert report_of(tmp_path / "run")["examples"] == 4
     table.write_text("premise\thypothesis\na b c d\t \n", encoding="utf-8")
     for columns, message in (
-        ("first=premise,second=hypothesis", "got no pair of utterances from 0 dialogues"),
-        (
-            "first=premise,role=hypothesis",
-            "expected first and second together and nothing beside them",
-        ),
+        ("user=premise,assistant=hypothesis", "got no pair of utterances from 0 dialogues"),
+        ("user=premise,role=hypothesis", "expected user and assistant together"),
     ):
         with pytest.raises(InputError, match=message):
             train("bad", **settings, columns=columns)

@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 import torch
 from checkpoints import dual_encoder, save
-from made_up_corpora import FILES, needs
 from talks import dialogue
 from training_runs import report_of, settings_in, train
 from transformers import AutoTokenizer, GPT2Config, GPT2Model, T5Config, T5ForConditionalGeneration
 
 from hf_dialemb.apps.cli import main
-from hf_dialemb.data import load_examples, write_jsonl
+from hf_dialemb.data import write_jsonl
 from hf_dialemb.dialogue import Dialogue
 from hf_dialemb.encoders import load_encoder
 from hf_dialemb.errors import InputError
@@ -286,17 +285,6 @@ def learnt_from(**settings: object) -> tuple[list[Dialogue], list[str]]:
         "run", **{"method": "dse", "exclude": "none", "train_split": "train", **settings}
     ).run
     return training_dialogues(run, get_method("dse"), 0, lines.append), lines
-
-
-@needs("dialogue_nli")
-def test_of_sentence_pairs_those_that_entail_are_two_turns_in_their_order():
-    pairs = load_examples("dialogue_nli", FILES, "train")
-    found, _ = learnt_from(corpus="dialogue_nli", data_dir=FILES)
-    expected = [
-        dialogue(pair.first, pair.second, id=pair.id) for pair in pairs if pair.label == "positive"
-    ]
-    assert 0 < len(expected) < len(pairs)
-    assert found == expected
 
 
 @pytest.mark.parametrize(("least", "kept"), [(None, [2, 3, 4, 5]), (4, [4, 5])])

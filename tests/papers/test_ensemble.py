@@ -6,7 +6,6 @@ What is complete stays, what was killed goes on, all end in one ensemble.
 import json
 import re
 from dataclasses import replace
-from functools import partial
 
 import pytest
 from checkpoints import deep_attention_matching, dual_encoder, save
@@ -16,16 +15,14 @@ from hf_dialemb.apps.cli import main
 from hf_dialemb.data import read_jsonl, write_jsonl
 from hf_dialemb.data.examples import read_candidates
 from hf_dialemb.errors import InputError
-from hf_dialemb.evaluation.results.rows import Results, Row, read_results
-from hf_dialemb.methods import get_method
+from hf_dialemb.evaluation.results.rows import Results, Row
 from hf_dialemb.methods.ranker import load_ranker
-from hf_dialemb.papers.ensemble import ensemble_report as ensemble_analyses
+from hf_dialemb.papers.ensemble import ensemble_report
 from hf_dialemb.papers.ensemble import training as ensemble
 from hf_dialemb.papers.ensemble.ensemble_report import analysis_dialogues, report_ensemble
 from hf_dialemb.papers.ensemble.training import EnsemblePlan, best_checkpoints, is_complete
 from hf_dialemb.papers.paper_tables import ensemble_tables
 from hf_dialemb.papers.tasks import probes
-from hf_dialemb.training.dialogues import training_dialogues
 from hf_dialemb.training.training_run import run_training
 
 RECIPE = """{
@@ -48,10 +45,6 @@ def plan_in(folder, corpus="sample", recipe=RECIPE, **changes):
 
 def trained(plan):
     return ensemble.train_ensemble(plan, lambda line: None)
-
-
-def reported(plan):
-    return report_ensemble(plan, analyses=True, report=lambda line: None)
 
 
 def results_of(plan):
@@ -87,11 +80,9 @@ def in_process(monkeypatch):
 
 @pytest.fixture
 def briefly(monkeypatch):
-    """Has probes and fine-tuning learn for two epochs, from one seed."""
-    monkeypatch.setattr(ensemble_analyses, "PROBE_SEEDS", (0,))
-    for name, settings in (("run_probes", probes.PROBES), ("run_act_fine_tuning", probes.TUNING)):
-        run = partial(getattr(ensemble_analyses, name), settings=replace(settings, epochs=2))
-        monkeypatch.setattr(ensemble_analyses, name, run)
+    """Has probes learn for two epochs, from one seed."""
+    monkeypatch.setattr(ensemble_report, "PROBE_SEEDS", (0,))
+    monkeypatch.setattr(probes, "EPOCHS", 2)
 
 
 def test_members_differ_by_their_granularity_and_their_seed_alone(tmp_path):
@@ -170,54 +161,22 @@ def test_dev_candidates_keep_to_the_dialogues_asked_for(tmp_path):
     assert [each for each in everything if each in measuring] == measuring != everything[:5]
     with pytest.raises(InputError, match="test_dialogues: got 0, expected a value at least 1"):
         replace(plan, test_dialogues=0)
-    with pytest.raises(
-        InputError, match="test_dialogues: got 5, but ubuntu has contexts with candidates"
-    ):
-        replace(plan, corpus="ubuntu", test_dialogues=5)
     assert len(analysis_dialogues(plan)) == 10
     assert len(analysis_dialogues(replace(plan, analysis_dialogues=None))) == 60
 
 
 @pytest.mark.slow
-def test_killed_probes_go_on_where_they_were(tmp_path, in_process, briefly, monkeypatch):
+def test_probes_and_comparisons_of_a_public_corpus(tmp_path, in_process, briefly):
     plan = plan_in(tmp_path, overrides={"max_dialogues": 20}, test_dialogues=20)
     trained(plan)
-    whole = reported(plan)
-    assert "| Multi-Granularity (2) |" in whole.split("(the paper's Table 5)")[1]
-    first = results_of(plan)
-    computed = {each.get("precision") for each in first["run"]["config"]["analyses"].values()}
-    assert computed == {None, "float32"}  # as the recipe says for the rankers
-    kept = sorted((plan.output / "analyses").iterdir())
-    assert (
-        len(kept) == 18
-    )  # six systems' probes for words and for acts, and those that learn: one, and five
-    for path in kept[8:]:
-        path.unlink()
-
-    def killed(*arguments, **options):
-        raise InputError("killed")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(ensemble_analyses, "run_act_fine_tuning", killed)
-        with pytest.raises(InputError, match="killed"):
-            reported(plan)
-    assert {row["task"] for row in results_of(plan)["results"]} == {
-        "next-utterance-retrieval",
-        "bag-of-words-probe",
-    }
-    for path in kept[8:]:
-        path.unlink(missing_ok=True)
-    probed, probing = [], ensemble_analyses.run_probes
-
-    def run_probes(systems, *arguments, **options):
-        probed.extend(systems)
-        return probing(systems, *arguments, **options)
-
-    monkeypatch.setattr(ensemble_analyses, "run_probes", run_probes)
-    assert reported(plan) == whole
-    assert probed == [*SYSTEMS, *SYSTEMS[3:]]  # all for words, three for acts
-    again = results_of(plan)
-    assert (again["results"], again["run"]["config"]) == (first["results"], first["run"]["config"])
+    text = report_ensemble(plan, analyses=True, report=lambda line: None)
+    assert "| Multi-Granularity (2) |" in text.split("(the paper's Table 5)")[1]
+    results = results_of(plan)
+    config = results["run"]["config"]
+    tasks = ("bag-of-words-probe", "dialogue-act-probe")
+    assert list(config["analyses"]) == [f"{task}, {name}" for task in tasks for name in SYSTEMS]
+    assert {row["task"] for row in results["results"]} == {"next-utterance-retrieval", *tasks}
+    assert len(config["comparisons"]) == 3 * 4  # two figures of ranks, two probes
 
 
 def test_the_best_checkpoint_is_the_earlier_of_equal_ones(tmp_path):
@@ -341,7 +300,7 @@ def test_an_ensemble_of_ones_own_dialogues(
     for skipped in (["--skip-analyses"], []):
         assert main([*words, *skipped]) == 0
         printed = capsys.readouterr().out
-        assert ("(the paper's Table 6)" in printed) != bool(skipped)
+        assert ("(the paper's Table 5)" in printed) != bool(skipped)
         assert (plan.output / "results.md").read_text().strip() in printed
         for system in (*SYSTEMS[:4], f"{SYSTEMS[3]}, by its vectors", "granularity 2"):
             assert re.search(rf"\| {re.escape(system)} \| \d+\.\d\d \|", printed), system
@@ -390,60 +349,3 @@ def test_tables_hold_measured_figures_beside_printed_ones():
     text = ensemble_tables(Results({"config": config}, rows))
     assert "20 to 40 steps of 32 (1 to 2 epochs)" in text
     assert "measured among 20 in 1,500 drawn dialogues.\n" in text
-
-
-def ubuntu(folder):
-    """The Ubuntu Dialogue Corpus' released form.
-
-    Made-up questions, each answer with those that are from elsewhere.
-    """
-    end = " __eou__ __eot__"
-    (folder / "ubuntu").mkdir(parents=True)
-    lines = [
-        f"how do i fix fault {n}{end} which release {n}{end},try remedy number {n} __eou__,1"
-        for n in range(30)
-    ]
-    lines += [f"how do i fix fault {n}{end},an answer from elsewhere __eou__,0" for n in range(30)]
-    (folder / "ubuntu" / "train.csv").write_text("\n".join(["Context,Utterance,Label", *lines, ""]))
-    head = ["Context", "Ground Truth Utterance", *(f"Distractor_{n}" for n in range(9))]
-    for split, first in (("valid", 100), ("test", 200)):
-        rows = [
-            [f"what is {n}{end}", *(f"it is {n} and {k}" for k in range(10))]
-            for n in range(first, first + 6)
-        ]
-        (folder / "ubuntu" / f"{split}.csv").write_text(
-            "\n".join([*map(",".join, [head, *rows]), ""])
-        )
-
-
-@pytest.mark.slow
-def test_the_ubuntu_corpus_has_contexts_with_one_answer(tmp_path, in_process):
-    ubuntu(tmp_path)
-    recipe = RECIPE.replace("[sample]", "[ubuntu/train]").replace(
-        "[none]", "[ubuntu/dev, ubuntu/test]"
-    )
-    recipe = recipe.replace("responses: assistant", "responses: last")
-    plan = plan_in(tmp_path / "out", "ubuntu", recipe, data_dir=str(tmp_path))
-    dialogues = training_dialogues(
-        plan.settings("baseline").run, get_method("dual_encoder"), 0, lambda line: None
-    )
-    said = [turn.content for turn in dialogues[0].turns]
-    assert said == ["how do i fix fault 0", "which release 0", "try remedy number 0"]
-    assert len(dialogues) == 30
-    trained(plan)
-    _, given = read_candidates(plan.candidate_file("test"))
-    assert [len(selection.responses) for selection in given] == [10] * 6
-    assert {selection.correct for selection in given} == {(0,)}
-    text = reported(plan)
-    assert "(the paper's Table 3)" in text
-    assert "(the paper's Table 2)" not in text
-    assert "| System | MRR | MRR, paper | R10@1 | R10@1, paper | R2@1 | R2@1, paper |" in text
-    rows = read_results(plan.output / "results.json").results
-    own = {
-        row.metric: row.mean
-        for row in rows
-        if row.model == "Dual Encoder" and row.quoted_from is None
-    }
-    assert own["r10@1"] == own["hits1"] <= own["r2@1"]
-    single = f"{own['mrr']:.2f} | 76.84 | {own['r10@1']:.2f} | 63.60 | {own['r2@1']:.2f} | 90.90 |"
-    assert f"| Dual Encoder | {single}" in text

@@ -14,14 +14,13 @@ from scipy.spatial.distance import jensenshannon
 from sklearn.metrics import adjusted_rand_score
 from test_flow_graph import program
 
-from hf_dialemb.apps.cli import main
 from hf_dialemb.apps.flow.graph import END, START, Pruning, pruned, transition_graph
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.encoders import load_encoder
 from hf_dialemb.encoders.word_vectors import TfidfEncoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.results.result_tables import column_of
-from hf_dialemb.evaluation.results.rows import read_results, rows_of
+from hf_dialemb.evaluation.results.rows import rows_of
 from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.papers.paper_tables import flow_means
 from hf_dialemb.papers.tasks import flow_extraction
@@ -392,48 +391,16 @@ def test_official_sizes_are_those_of_the_program(seed):
     )
 
 
-def annotated(path, count):
-    """Writes dialogues of two domains whose turns have dialogue acts and slots."""
-    lines = []
-    for number in range(count):
-        domain, slot = ("taxi", "time") if number % 2 else ("hotel", "stars")
-        said = [
-            ("user", "request", f"I want a {domain}"),
-            ("assistant", "request", "when?"),
-            ("user", "inform", "4"),
-        ]
-        more = {"slots": [{"name": slot, "value": "x"}]}
-        messages = [
-            {"role": role, "content": text, "dialogue_acts": [act], **more}
-            for role, act, text in said
-        ]
-        lines.append(json.dumps({"id": str(number), "domains": [domain], "messages": messages}))
-    path.write_text("\n".join(lines))
-    return path
-
-
-def test_measure_prints_the_layout_of_the_papers_table(tmp_path, capsys, tiny_bert):
-    words = ["--model", "tfidf", tiny_bert, "--corpus", annotated(tmp_path / "own.jsonl", 120)]
-    assert (
-        main([str(word) for word in ("papers", "flow", *words, "--output", tmp_path / "flow.json")])
-        == 0
-    )
-    printed = capsys.readouterr().out
-    table = (
-        "in % (Table 6)**\n\n| Model | hotel | taxi | Mean ↓ |\n| :-- | --: | --: | --: |\n| "
-        "tfidf | **0.0** |"
-    )
-    assert table in printed
-    assert printed.count("| Model |") == 6
-    assert printed.count("| after the annotated actions themselves |") == 1
-    heading, _, head, _, *lines = flow_means(
-        read_results(tmp_path / "flow.json").results
-    ).splitlines()
+def test_means_are_a_table_of_a_row_per_model(load):
+    rows = []
+    for name in ("tfidf", "other"):
+        rows += rows_of(name, "own.jsonl", "all", figures(load(domain("train", 50))).values())
+    heading, _, head, _, *lines = flow_means(rows).splitlines()
     assert heading == "**own.jsonl**"
     assert head.startswith("| Model | Size, % off ↓ | V-measure |")
     assert [line.split(" | ")[0] for line in lines] == [
         "| tfidf",
-        f"| {tiny_bert}",
+        "| other",
         "| after the annotated actions themselves",
     ]
-    assert lines[0].startswith("| tfidf | **0.0** |")
+    assert lines[0].startswith("| tfidf | **0.0** | **100.0** |")

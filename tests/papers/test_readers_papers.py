@@ -80,38 +80,3 @@ def test_lists_of_ids_make_the_splits_of_multiwoz_and_so_do_files(tmp_path, endi
     assert {dialogue.domains for dialogue in read(tmp_path, corpus, files)} == {("hotel",)}
     files = {f"{name}.json": {name: record} for name in ("train", "val", "test")}
     assert ids(tmp_path / "files", "multiwoz21", files) == [["TRAIN"], ["VAL"], ["TEST"]]
-
-
-def test_ubuntu_speakers_change_at_turns_and_dstc7_answers_lie_apart(tmp_path):
-    said = "a __eou__ b __eou__ __eot__ __eou__ __eot__ c __eou__ __eot__ d __eot__"
-    rows = [
-        "Context,Utterance,Label",
-        f"{said},e __eou__ f __eou__,1",
-        "a,b,0",
-        "a,b,1.0",
-        "a,b,0.0",
-    ]
-    found = read(tmp_path, "ubuntu", {"train.csv": "\n".join(rows)}, "train")
-    assert found[0].context == (
-        Turn("user", "a"),
-        Turn("user", "b"),
-        Turn("user", "c"),
-        Turn("assistant", "d"),
-    )
-    assert found[0].responses == ("e f",)
-    assert [item.correct for item in found] == [(0,), (), (0,), ()]
-    options = [{"candidate-id": name, "utterance": f"say {name}"} for name in "AB"]
-    said = [{"speaker": "participant_2", "utterance": "hi"}]
-    record, right = (
-        {"messages-so-far": said, "options-for-next": options},
-        "options-for-correct-answers",
-    )
-    records = [{"example-id": 7, **record}, {"example-id": 8, **record, right: options[1:]}]
-    files = {
-        "ubuntu_test_subtask_1.json": records,
-        "ubuntu_responses_subtask_1.tsv": "6\tA\tno\n7\tB,A\tyes\n",
-    }
-    assert [item.correct for item in read(tmp_path, "dstc7_ubuntu", files, "test")] == [
-        (1, 0),
-        (1,),
-    ]

@@ -1,6 +1,5 @@
-"""Semantic retrieval, similarity and entailment of sentences: closed forms, draws, real corpora."""
+"""Semantic retrieval and similarity of sentences: closed forms, draws, real corpora."""
 
-import json
 from collections import Counter
 from itertools import product
 from math import log
@@ -137,45 +136,6 @@ def test_similarity_is_correlation_with_scores_or_zero(scored, caplog):
     for pair in (SentencePair("a", "b", label="x"), SentencePair("a", "b", score=1.0)):
         with pytest.raises(InputError, match="different scores, expected at least two"):
             scored([pair] * 3)
-
-
-def entailment(tmp_path, *rows):
-    folder = tmp_path / "dialogue_nli"
-    folder.mkdir(exist_ok=True)
-    records = [
-        {"sentence1": first, "sentence2": second, "label": label} for first, second, label in rows
-    ]
-    (folder / "dialogue_nli_test.jsonl").write_text(json.dumps(records), encoding="utf-8")
-    return sentences.load_anchors(CorpusPart("dialogue_nli", tmp_path, "test", None))
-
-
-ROWS = [("dogs", "near", "positive"), ("dogs", "far", "negative"), ("dogs", "middle", "neutral")]
-ROWS += [("dogs", "near", "positive"), ("cats", "far", "positive"), ("cats", "middle", "negative")]
-ROWS += [("cats", "near", "negative"), ("cats", "away", "negative"), ("owls", "near", "positive")]
-ROWS += [("owls", "middle", "neutral")]
-ANGLES = {"dogs": 0, "cats": 0, "near": 0.1, "middle": 0.2, "far": 0.3, "away": 3}
-
-
-def angled(text):
-    return [np.cos(ANGLES[text]), np.sin(ANGLES[text])]
-
-
-def test_triples_are_an_anchor_with_one_of_each(tmp_path):
-    problem, encoder = entailment(tmp_path, *ROWS), Given(angled)
-    assert (problem.config["anchors"], problem.config["triples"]) == (2, 4)
-    found = figures(problem.measure(encoder, [0]))
-    # One of one is right for dogs, one of three for cats.
-    assert found["accuracy", ""] == pytest.approx(100 * (1 + 1 / 3) / 2)
-    assert found["accuracy", "triples"] == pytest.approx(100 * 2 / 4)
-    assert len(encoder.calls) == 1
-    shuffled = entailment(tmp_path, *ROWS[::-1]).measure(
-        Given(lambda text: np.multiply(5, angled(text))), [0]
-    )
-    assert figures(shuffled) == pytest.approx(found)
-    tied = entailment(tmp_path, *ROWS).measure(Given(lambda text: [1.0]), [0])
-    assert set(figures(tied).values()) == {0}  # a tie is not right
-    with pytest.raises(InputError, match="labelled positive and negative among 2 pairs"):
-        entailment(tmp_path, *ROWS[-2:])
 
 
 @pytest.mark.slow

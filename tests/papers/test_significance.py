@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 from hf_dialemb.evaluation.tasks import sampling
-from hf_dialemb.evaluation.tasks.sampling import mean_interval
-from hf_dialemb.papers.significance import paired_bootstrap, paired_bootstrap_f1
+from hf_dialemb.papers import significance
+from hf_dialemb.papers.significance import paired_bootstrap
 
 
 def scores(count: int, gain: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -22,22 +22,18 @@ def counts(count: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 4, (count, 3))
 
 
-def test_closed_forms_and_the_seed_decides_but_blocks_do_not(monkeypatch):
+def test_closed_forms_whatever_the_blocks_of_draws(monkeypatch):
     ranks = 1 / np.arange(1, 30)
     same = paired_bootstrap(ranks, ranks)
     assert (same.difference, same.low, same.high, same.p_value) == (0, 0, 0, 1)
-    assert paired_bootstrap_f1(counts(20, 0), counts(20, 0)).p_value == 1
-    better = paired_bootstrap(np.linspace(0.5, 1, 40), np.linspace(0.2, 0.6, 40), resamples=999)
-    assert better.p_value == 1 / 1000  # the floor
+    assert paired_bootstrap(counts(20, 0), counts(20, 0)).p_value == 1
+    better = paired_bootstrap(np.linspace(0.5, 1, 40), np.linspace(0.2, 0.6, 40))
+    assert better.p_value == 1 / 10_001  # the floor
     assert better.low > 0
-    assert (better.examples, better.resamples, better.seed) == (40, 999, 0)
-    first, second = scores(31, 0.05)
-    whole = paired_bootstrap(first, second, seed=3)
-    assert whole != paired_bootstrap(first, second, seed=4)
-    monkeypatch.setattr(sampling, "_BLOCK", 100)
-    assert astuple(paired_bootstrap(first, second, seed=3)) == pytest.approx(
-        astuple(whole), abs=1e-12
-    )
+    assert (better.examples, better.resamples) == (40, 10_000)
+    whole = paired_bootstrap(*scores(31, 0.05))
+    monkeypatch.setattr(sampling, "_BLOCK", 10_000)
+    assert astuple(paired_bootstrap(*scores(31, 0.05))) == pytest.approx(astuple(whole), abs=1e-12)
 
 
 def test_p_and_f1_agree_with_all_possible_draws():
@@ -48,41 +44,38 @@ def test_p_and_f1_agree_with_all_possible_draws():
         one, other = (2 * hits / max(1, 2 * hits + wrong + missed) for hits, wrong, missed in sums)
         return one - other
 
-    drawn, observed = (
-        np.array([gain(rows) for rows in product(range(4), repeat=4)]),
-        gain((0, 1, 2, 3)),
-    )
+    drawn = np.array([gain(rows) for rows in product(range(4), repeat=4)])
+    observed = gain((0, 1, 2, 3))
     exact = np.mean(np.abs(drawn - observed) >= abs(observed) - 1e-12)
-    found = paired_bootstrap_f1(first, second)
-    assert found.difference == pytest.approx(observed)
-    assert found.p_value == pytest.approx(exact, abs=0.02)
+    comparison = paired_bootstrap(first, second)
+    assert comparison.difference == pytest.approx(observed)
+    assert comparison.p_value == pytest.approx(exact, abs=0.02)
 
 
-def test_interval_and_p_are_scipys_and_chance_is_rarely_significant():
+def test_interval_and_p_are_scipys_and_chance_is_rarely_significant(monkeypatch):
     first, second = scores(80, 0.04)
-    found = paired_bootstrap(first, second)
+    comparison = paired_bootstrap(first, second)
     interval = stats.bootstrap(
         (first - second,), np.mean, method="percentile", rng=1
     ).confidence_interval
-    assert (found.low, found.high) == pytest.approx((interval.low, interval.high), abs=0.004)
+    assert (comparison.low, comparison.high) == pytest.approx(
+        (interval.low, interval.high), abs=0.004
+    )
     permuted = stats.permutation_test((first - second,), np.mean, permutation_type="samples", rng=1)
-    assert found.p_value == pytest.approx(permuted.pvalue, abs=0.02)
-    p_values = [
-        paired_bootstrap(*scores(60, 0.0, seed), resamples=400, seed=seed).p_value
-        for seed in range(200)
-    ]
+    assert comparison.p_value == pytest.approx(permuted.pvalue, abs=0.02)
+    monkeypatch.setattr(significance, "RESAMPLES", 400)
+    p_values = [paired_bootstrap(*scores(60, 0.0, seed)).p_value for seed in range(200)]
     assert 0.01 <= np.mean(np.array(p_values) < 0.05) <= 0.1
 
 
-def test_what_cannot_be_compared_is_refused():
-    for compare, values, message in (
-        (paired_bootstrap, ([1, 2], [1]), "expected that of first"),
-        (paired_bootstrap, ([], []), "at least one example"),
-        (paired_bootstrap, ([np.nan], [1]), "finite"),
-        (lambda *given: paired_bootstrap(*given, resamples=0), ([1], [1]), "at least 1"),
-        (paired_bootstrap_f1, ([[1, 2]], [[1, 2]]), r"expected \(N, 3\)"),
-        (paired_bootstrap_f1, ([[1, 2, -1]], [[1, 2, 3]]), "negative"),
-        (mean_interval, ([],), "values: got"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            compare(*values)
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        ([1, 2], [1], "expected that of first"),
+        ([], [], "at least one example"),
+        ([np.nan], [1], "finite"),
+    ],
+)
+def test_scores_that_cannot_be_compared_are_refused(first, second, message):
+    with pytest.raises(ValueError, match=message):
+        paired_bootstrap(first, second)

@@ -9,16 +9,15 @@ from dataclasses import replace
 from functools import reduce
 
 import pytest
-from huggingface_hub import DatasetCard
 from made_up_corpora import register, write
 from talks import dialogue
 from test_cli_corpus import run
 
-from hf_dialemb.data import CORPORA, read_jsonl
+from hf_dialemb.data import CORPORA
 from hf_dialemb.data.corpus import SPLITS
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.errors import InputError
-from hf_dialemb.papers.corpora.dataset_card import dataset_card, paper_table
+from hf_dialemb.papers.corpora.unified_counts import paper_table
 from hf_dialemb.papers.corpora.unify import unified_features, unify
 
 FIRST = Dialogue(
@@ -150,7 +149,8 @@ def test_the_folder_is_a_dataset(data, made, tmp_path, monkeypatch):
     assert {split: rows["id"][:] for split, rows in dataset.items()} == ids
     assert dataset["train"]["corpus"][:] == [*["five"] * 5, "hotel", "hotel", "woz2"]
     assert all(rows.features == unified_features() for rows in dataset.values())
-    assert load_dataset(str(folder), "woz2", cache_dir=cache)["train"].num_rows == 1
+    woz2 = load_dataset(str(folder), data_files="train/woz2.parquet", cache_dir=cache)
+    assert woz2["train"].num_rows == 1
     first = dataset["train"][5]
     assert first["domains"] == ["hotel"]
     assert [message["content"] for message in first["messages"]] == [
@@ -183,7 +183,7 @@ def test_the_folder_is_a_dataset(data, made, tmp_path, monkeypatch):
     )
 
 
-def test_figures_stand_beside_those_of_the_paper_in_file_and_card(made):
+def test_figures_stand_beside_those_of_the_paper(made):
     folder, stats = made("hotel woz2", terms="research")
     assert content_of(folder / "stats.json") == stats
     hotel, woz2, totals = stats["corpora"]["hotel"], stats["corpora"]["woz2"], stats["totals"]
@@ -204,31 +204,11 @@ def test_figures_stand_beside_those_of_the_paper_in_file_and_card(made):
     assert (hotel["paper"], woz2["paper"], totals["paper"]) == (None, paper_table()["woz2"], None)
     assert stats["totals_of_paper"]["paper"]["utterances"] == "3.4M"
     assert stats["totals_of_paper"]["utterances"] == woz2["utterances"]
-    assert stats["shares"]["domains"] == {"hotel": 5 / 8, "restaurant": 2 / 8}
-    assert list(stats["shares"]["acts"].items())[:2] == [("inform", 3 / 8), ("request", 3 / 8)]
-
-    card = (folder / "README.md").read_text()
-    assert card == dataset_card(json.loads(json.dumps(stats)))
-    metadata = DatasetCard.load(folder / "README.md").data
-    assert (metadata.license, metadata.size_categories) == ("other", ["n<1K"])
-    assert [config["config_name"] for config in metadata.configs] == ["default", "hotel", "woz2"]
-    files = {"train": "train/hotel.parquet", "validation": "dev/hotel.parquet"}
-    assert {each["split"]: each["path"] for each in metadata.configs[1]["data_files"]} == files
-    assert "| hotel (a\\|b) | MIT | 2 | 1 | 0 | 8 | https://example.org/hotel |" in card
-    assert "| hotel | 6 | 2 | 5 | 4 | 3 | 5 |\n" in card
-    assert "| woz2 | 1 / 4.4K | 1 / 1 | 1 / 2 | 1 | 1 / 10 | 1 |\n" in card
-    assert "| hotel | 7 | 0 | 1 |\n" in card
-    assert "| inform | 37.50% |" in card
-    assert (
-        "Train was compared with hotel/dev; dialogues that equal or nearly equal one of theirs"
-        in card
-    )
-    assert "are counted too): none." in card
-    assert {line.count(" | ") for line in card.splitlines() if line.startswith("| ")} == {6, 3, 1}
-
-    stats["shares"]["acts"] = {"inform": 0.9, "offer": 0.001, "ask name": 0.0009, "ask day": 0.0001}
-    rare = "| inform | 90.00% |\n| offer | 0.10% |\n| and 2 more | each below 0.10% |\n\n| Domains"
-    assert rare in dataset_card(stats)
+    table = "\n".join(stats["table"])
+    assert "| hotel | 6 | 2 | 5 | 4 | 3 | 5 |\n" in table
+    assert "| woz2 | 1 / 4.4K | 1 / 1 | 1 / 2 | 1 | 1 / 10 | 1 |\n" in table
+    assert "| hotel | 7 | 0 | 1 |\n" in table
+    assert stats["evaluation"] == ["hotel/dev"]
 
 
 LONGER = Dialogue(
@@ -252,12 +232,7 @@ TABLE = {
         {"terms": "research"},
         {"names": ["hotel", "woz2"], "left_out": LEFT_OUT},
     ),
-    "no label": (
-        {},
-        "chat",
-        {},
-        {"ids/chat": [], "totals/utterances": 0, "shares": {"acts": {}, "domains": {}}},
-    ),
+    "no label": ({}, "chat", {}, {"ids/chat": [], "totals/utterances": 0}),
     "no id": (
         {"none": {"train": [replace(SECOND, id="")] * 2}},
         "none",
@@ -324,11 +299,6 @@ def test_what_enters_and_its_figures(data, made, monkeypatch, more, names, optio
     assert {
         place: reduce(operator.getitem, place.split("/"), found) for place in expected
     } == expected
-    card = (folder / "README.md").read_text()
-    assert all(f"- {name}: {reason}\n" in card for name, reason in stats["left_out"].items())
-    if "evaluation" in options:
-        assert "compared with flat/dev, questions/test" in card
-        assert "- flat: 1 dialogues, 7 turns" in card
 
 
 def test_of_two_corpora_that_share_splits_the_one_with_more_enters(data, made, monkeypatch):
@@ -402,7 +372,6 @@ def test_what_cannot_enter_or_fails_is_refused_and_leaves_nothing(
     _, stats = made("hotel")
     assert stats["corpora"]["hotel"]["dialogues"] == {"train": 2, "dev": 1}
     assert sorted(entry.name for entry in folder.iterdir()) == [
-        "README.md",
         "dev",
         "json",
         "stats.json",
@@ -438,7 +407,6 @@ def run_papers(capsys, *words, code=0):
 @pytest.mark.slow
 def test_unify_writes_the_folder_and_prints_its_table(capsys, tmp_path):
     assert "| sample |" in run_papers(capsys, "unify", "sample", "--output", tmp_path / "unified")
-    assert (tmp_path / "unified" / "README.md").read_text(encoding="utf-8").startswith("---\n")
     assert (
         "choose another"
         in run_papers(capsys, "unify", "sample", "--output", tmp_path / "unified", code=2)[1]
@@ -448,23 +416,3 @@ def test_unify_writes_the_folder_and_prints_its_table(capsys, tmp_path):
         in run_papers(capsys, "unify", "kvret", "--output", tmp_path / "other", code=2)[1]
     )
     assert not (tmp_path / "other").exists()
-
-
-def test_benchmark_says_what_is_not_at_hand(capsys, tmp_path):
-    turns = [{"speaker": "USER", "utterance": "hello", "frames": []}]
-    first = {"dialogue_id": "1", "services": ["Hotels_1"], "turns": turns}
-    two = {**first, "dialogue_id": "2", "services": ["Hotels_1", "Taxi_1"]}
-    data, output = (
-        write(tmp_path / "data", {"sgd/test/dialogues_001.json": [first, two]}),
-        tmp_path / "benchmark",
-    )
-    table = run_papers(capsys, "benchmark", "--data-dir", data, "--output", output)
-    assert "| sgd | test | 1 / 1,331 | 1.0 / 12 | 1.0 / 124 | 1 / 45 |" in table
-    assert "| bitod | train | - / 2,952 |" in table
-    assert [dialogue.id for dialogue in read_jsonl(output / "sgd" / "test.jsonl")] == ["test/1"]
-    assert (
-        "None of bitod"
-        in run_papers(
-            capsys, "benchmark", "--data-dir", output, "--output", tmp_path / "b", code=2
-        )[1]
-    )

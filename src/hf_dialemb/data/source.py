@@ -106,7 +106,7 @@ def _unpack(path: Path, folder: str, pattern: str) -> None:
 def files_within(folder: Path) -> Iterator[Path]:
     """List the files of a folder, those behind links too, but none that is hidden.
 
-    A folder that several links lead to is entered once. The files of a folder come before its
+    A link to a folder that is read anyway is passed over. The files of a folder come before its
     folders, both sorted by name.
     """
 
@@ -115,14 +115,20 @@ def files_within(folder: Path) -> Iterator[Path]:
             f"{error.filename}: cannot be read ({error.strerror}); check its permissions"
         )
 
-    entered: set[Path] = set()
+    entered = {folder.resolve()}
+
+    def is_new(place: Path) -> bool:
+        target = place.resolve()
+        if not place.is_symlink():
+            return True
+        if any(target.is_relative_to(other) or other.is_relative_to(target) for other in entered):
+            return False
+        entered.add(target)
+        return True
+
     for parent, folders, files in os.walk(folder, onerror=refuse, followlinks=True):
-        place = Path(parent).resolve()
-        if place in entered:
-            folders.clear()
-            continue
-        entered.add(place)
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        named = sorted(name for name in folders if not name.startswith("."))
+        folders[:] = [name for name in named if is_new(Path(parent, name))]
         for name in sorted(files):
             file = Path(parent, name)
             if not name.startswith(".") and file.is_file():

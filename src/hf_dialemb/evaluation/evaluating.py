@@ -1,6 +1,6 @@
 """Evaluate encoders on labelled dialogues.
 
-Load, embed once per model, run the tasks, write results, table and map.
+Load, embed once per model, run the tasks, write results and table.
 """
 
 import shlex
@@ -16,10 +16,8 @@ from tqdm.auto import tqdm
 
 from ..data import load_dialogues
 from ..data.corpus_names import check_no_split, with_split
-from ..drawing import check_drawing
 from ..encoders import Encoder, load_encoder
 from ..encoders.embedding_cache import RememberingEncoder
-from ..encoders.encoder import Vectors
 from ..encoders.specs import find_encoder, has_weights
 from ..encoders.stored_vectors import stored_vectors
 from ..errors import InputError, explained
@@ -27,7 +25,6 @@ from ..hooks import entries
 from ..storage.files import check_writable, write_text_atomically
 from ..storage.frames import data_frame, html_table
 from ..storage.run_folder import RunFolder
-from .maps import scatter
 from .results.contamination import marked
 from .results.result_tables import column_of, markdown_table, meanings, paper_table
 from .results.rows import (
@@ -80,7 +77,6 @@ def evaluate(
     limit: int | None = None,
     seeds: int | Sequence[int] = 10,
     output: str | Path | None = None,
-    plot: str | Path | None = None,
     vectors: Path | None = None,
     command: str = "hf_dialemb.evaluate",
     **reading: Any,
@@ -99,7 +95,6 @@ def evaluate(
         limit: The most items; of more, a fixed random sample is measured.
         seeds: Repeats of everything else that is drawn, or their number.
         output: The results file, with a Markdown table beside it; written anew after each model.
-        plot: A PNG with a map of the first task whose items have labels.
         vectors: Vectors of the dialogues from ``dialemb embed``, measured too.
         command: The name of the run in the results file.
         **reading: How files are read, as in `load_dialogues`.
@@ -107,22 +102,16 @@ def evaluate(
     started = time.perf_counter()
     encoders = _models_of(models)
     repeats = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
-    file, picture = (None if path is None else Path(path) for path in (output, plot))
+    file = None if output is None else Path(output)
     loaded = [] if vectors is None else [stored_vectors(vectors)]
-    check_request([*encoders, *filter(None, [vectors])], repeats, file, picture, limit)
+    check_request([*encoders, *filter(None, [vectors])], repeats, file, limit)
     check_models(encoders, tasks)
     part = _part_of(dialogues, split, data_dir, limit, reading)
     encoders += [stored.encoder(part.dialogues(), f"corpus {part.name}") for stored in loaded]
     problems = {
         task: load_problem(task, part) for task in dict.fromkeys(tasks or default_tasks(part))
     }
-    drawn = next((problem for problem in problems.values() if problem.labels), None)
-    if picture is not None and drawn is None:
-        raise InputError(
-            f"plot: got {' and '.join(problems)}, whose items have no labels to colour; leave it "
-            "out"
-        )
-    return _measured(encoders, part, problems, drawn, repeats, command, started, file, picture)
+    return _measured(encoders, part, problems, repeats, command, started, file)
 
 
 def _models_of(models: Any) -> list[str | Encoder]:
@@ -157,17 +146,12 @@ def _measured(
     encoders: Sequence[str | Encoder],
     part: CorpusPart,
     problems: Mapping[str, Problem],
-    drawn: Problem | None,
     seeds: Sequence[int],
     command: str,
     started: float,
     output: Path | None,
-    plot: Path | None,
 ) -> Evaluation:
-    """Measure encoders one after the other, and draw the map.
-
-    The results file is written after each encoder.
-    """
+    """Measure encoders one after the other; the results file is written after each."""
     names = [encoder if isinstance(encoder, str) else encoder.name for encoder in encoders]
     weights = {}
     for name, model in zip(names, encoders, strict=True):
@@ -180,7 +164,7 @@ def _measured(
         "tasks": list(problems),
         **_shared_config(problems),
     }
-    points: dict[str, Vectors] = {}
+    labelled = next((problem.dialogues for problem in problems.values() if problem.labels), ())
     rows: list[Row] = []
     progress = tqdm(names, desc="models", unit="model", file=sys.stderr)
     for name, model in zip(progress, encoders, strict=True):
@@ -190,14 +174,10 @@ def _measured(
             figures += rows_of(*place, measure(encoder, problem, seeds), part=problem.is_part)
         trained = seconds_of("training", training_report(name).get("seconds", 0), 1)
         figures += rows_of(*place, [*seconds_of("encoding", encoder.seconds, 3), *trained])
-        rows += marked(figures, part.place, dialogues=() if drawn is None else drawn.dialogues)
-        if plot is not None and drawn is not None:
-            points[name] = encoder.encode(drawn.dialogues)
+        rows += marked(figures, part.place, dialogues=labelled)
         results = Evaluation(describe_run(command, config, seeds, started), tuple(with_ties(rows)))
         if output is not None:
             write_with_page(results, output)
-    if plot is not None and drawn is not None:
-        scatter(points, drawn.labels, plot)
     return results
 
 
@@ -205,7 +185,6 @@ def check_request(
     models: Sequence[Any],
     seeds: Sequence[int],
     output: Path | None = None,
-    plot: Path | None = None,
     limit: int | None = None,
 ) -> None:
     """Raise InputError, before any work, for a request that cannot be met."""
@@ -222,14 +201,12 @@ def check_request(
         raise InputError("seeds: got none, expected at least one; pass for example 0 1 2")
     if limit is not None and limit < 2:
         raise InputError(f"limit: got {limit}, expected at least 2; leave it out to take all")
-    for path in filter(None, (output, plot)):
-        check_writable(path)
+    if output is not None:
+        check_writable(output)
     if output is not None and output.suffix == ".md":
         raise InputError(
             f"output '{output}': got the ending of the table, expected a JSON file; name it .json"
         )
-    if plot is not None:
-        check_drawing()
     for model in models:
         if isinstance(model, str):
             find_encoder(model)

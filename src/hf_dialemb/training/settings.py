@@ -312,11 +312,9 @@ def check_arguments(args: TrainingArguments) -> None:
             "or set "
             "CUDA_VISIBLE_DEVICES=0"
         )
-    strategy = str(getattr(args.hub_strategy, "value", args.hub_strategy))
-    if args.push_to_hub and strategy not in ("end", "every_save"):
+    if args.push_to_hub and "/" not in (args.hub_model_id or ""):
         raise InputError(
-            f"hub_strategy: got {strategy}, whose optimizer states are pickles, expected end or "
-            "every_save; choose one"
+            f"hub_model_id: got {args.hub_model_id}, expected a repository as org/name; name one"
         )
 
 

@@ -24,25 +24,35 @@ from transformers.trainer_utils import (
 
 from ..data import load_dialogues
 from ..errors import InputError
-from ..hashing import sha256
 from ..methods import method_of
 from ..methods.backbone_model import MethodModel
 from ..methods.config import own_settings
 from ..storage.adapters import has_adapters, load_adapters, save_base
-from ..storage.files import open_to_others, write_json_atomically
 from ..storage.run_folder import write_files_of_our_own
 from . import optimizing
 from .data import Collator, EpochSampler, ExampleDataset, make_examples
 from .dialogues import unified
 from .measuring import labels_of, measure, objective, vectors_of
-from .pushing import create_repository, push_checkpoint, push_run, repository_name
-from .resuming import COMPLETE, as_system_error, out_of_patience
+from .resuming import COMPLETE, out_of_patience
 from .settings import RunArguments, check_arguments
 from .training_record import write_record
 
 logger = logging.getLogger(__name__)
 
 _OF_THE_METHOD = ("data_collator", "compute_loss_func", "preprocess_logits_for_metrics")
+
+
+def publish(args: TrainingArguments, **options: Any) -> str | None:
+    """Publish a finished run as Trainer's arguments say; see `hf_dialemb.push`."""
+    from .. import push
+
+    usual = {
+        "private": bool(args.hub_private_repo),
+        "revision": args.hub_revision,
+        "token": args.hub_token,
+        "commit_message": "End of training",
+    }
+    return push(str(args.output_dir), str(args.hub_model_id), **{**usual, **options})
 
 
 class DialogueTrainer(Trainer):
@@ -259,30 +269,22 @@ class DialogueTrainer(Trainer):
         # Trainer may choose it as the best before it writes there
         folder.mkdir(parents=True, exist_ok=True)
         try:
-            with as_system_error():
-                super()._save_checkpoint(model, trial)
+            super()._save_checkpoint(model, trial)
         finally:
             self.args.save_total_limit = limit
         self.accelerator.wait_for_everyone()
         if self.args.should_save:
-            digests = {
-                file.name: sha256(file) for file in sorted(folder.iterdir()) if file.is_file()
-            }
-            write_json_atomically(folder / COMPLETE, digests)
+            (folder / COMPLETE).touch()
             rotate_checkpoints(output, limit, self.state.best_model_checkpoint, use_mtime=True)
 
     def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
-        """Save the model as Trainer does, with the record of its training.
-
-        ``push_to_hub`` publishes it.
-        """
+        """Save the model as Trainer does, with the record of its training."""
         if _internal_call:
             super().save_model(output_dir, _internal_call)
             return
-        folder = Path(output_dir or str(self.args.output_dir))
-        self.save_finished(folder)
+        self.save_finished(Path(output_dir or str(self.args.output_dir)))
         if self.args.push_to_hub and self.is_world_process_zero():
-            push_run(self.args, folder, str(self.hub_model_id), "Model save")
+            publish(self.args)
 
     def save_finished(self, folder: Path, **facts: Any) -> None:
         """Save the whole model, where checkpoints may be sharded, with the record of its training
@@ -293,66 +295,20 @@ class DialogueTrainer(Trainer):
         super().save_model(str(folder), _internal_call=True)
         write_record(self, folder, facts)
 
-    def init_hf_repo(self, token: str | None = None, private: bool | None = None) -> None:
-        """Create the repository that the arguments name."""
-        if self.is_world_process_zero():
-            self.hub_model_id = create_repository(self.args, token, private)  # type: ignore[assignment]
-
     def push_to_hub(  # type: ignore[override]
-        self,
-        commit_message: str | None = "End of training",
-        blocking: bool = True,
-        token: str | None = None,
-        revision: str | None = None,
-        private: bool | None = None,
-        **options: Any,
+        self, commit_message: str = "End of training", *_: Any, **options: Any
     ) -> str | None:
         """Save the model and publish it, exported, checked and with its card.
 
-        Return the commit's id.
-
-        ``options`` are those of `hf_dialemb.push`, such as ``licences``, ``results`` or
-        ``dry_run``.
-
-        Raises:
-            InputError: It may not be published, the Hub refuses it, or an argument has no effect.
-            ConnectionError: The Hub cannot be reached or fails.
+        Return the commit's id. ``options`` are those of `hf_dialemb.push`.
         """
-        if not blocking:
-            raise InputError("blocking: got False, but what is sent is checked first; leave it out")
         self.save_finished(Path(str(self.args.output_dir)))
         if not self.is_world_process_zero():
             return None
-        self.callback_handler.on_push_begin(self.args, self.state, self.control)
-        if self.hub_model_id is None and not options.get("dry_run"):
-            self.init_hf_repo(token, private)
-        return push_run(
-            self.args,
-            Path(str(self.args.output_dir)),
-            self._repository(),
-            commit_message,
-            private=private,
-            revision=revision,
-            token=token,
-            **options,
-        )
+        return publish(self.args, commit_message=commit_message, **options)
 
     def _push_from_checkpoint(self, checkpoint_folder: str) -> None:
-        if self.args.hub_strategy != "end":
-            push_checkpoint(self, Path(checkpoint_folder))
-
-    def create_model_card(self, *_: Any, **settings: Any) -> None:
-        """Save the model, and write its card as README.md beside it.
-
-        The card states its facts by itself.
-        """
-        card = Path(str(self.args.output_dir)) / "README.md"
-        given = {name: value for name, value in settings.items() if value is not None}
-        self.push_to_hub(dry_run=True, card=card, **given)
-
-    def _repository(self) -> str:
-        name = self.hub_model_id or repository_name(self.args)
-        return name if "/" in name else f"org/{name}"
+        """Publish nothing before the end, since what is sent is exported and checked."""
 
     def _save(
         self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None
@@ -362,11 +318,9 @@ class DialogueTrainer(Trainer):
             self.accelerator.unwrap_model(self.model),
             Path(str(output_dir or self.args.output_dir)),
         )
-        with as_system_error():
-            super()._save(output_dir, state_dict)
+        super()._save(output_dir, state_dict)
         if not self.args.should_save:
             return
-        open_to_others(folder)
         if getattr(model, "embeds", True):
             write_files_of_our_own(folder, model.config)
 

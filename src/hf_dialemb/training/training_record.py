@@ -11,13 +11,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import torch
 from accelerate import PartialState
 from accelerate.utils import gather_object
-from huggingface_hub import try_to_load_from_cache
 
-from ..data.corpus import SPLITS
-from ..data.corpus_names import data_hash, files_behind, is_own
+from ..data.corpus_names import data_hash, is_own
 from ..dialogue import Dialogue
 from ..errors import InputError
 from ..evaluation.results.contamination import learnt_sets
@@ -26,15 +23,13 @@ from ..methods import get_method, origin
 from ..methods.config import own_settings
 from ..methods.layout import Truncation
 from ..storage.files import write_json_atomically
-from ..storage.hardware import describe_hardware, peak_memory
-from ..storage.run_folder import RunFolder, check_same, field_of, read_object
+from ..storage.hardware import describe_hardware
+from ..storage.run_folder import RunFolder, check_same, field_of
 from .data import weights_digest
 from .resuming import last_complete_checkpoint
-from .settings import Report, RunArguments, Settings, facts_of
+from .settings import RunArguments, Settings, facts_of
 
-_REPORTED = ("steps", "dialogues", "examples", "processes", "seconds", "truncation", "checkpoint")
-# reports of earlier versions lack them
-_OPTIONAL = ("hardware", "energy", "resumed_from", "held_out")
+_NEEDED = ("steps", "dialogues", "examples", "processes", "seconds", "truncation", "checkpoint")
 
 
 def write_record(trainer: Any, output: Path, facts: Mapping[str, Any]) -> None:
@@ -52,16 +47,10 @@ def write_record(trainer: Any, output: Path, facts: Mapping[str, Any]) -> None:
 
 
 def _settings_by_hand(trainer: Any) -> dict[str, Any]:
-    """Return the settings of a training without `Settings`.
-
-    By the model, and by Trainer's arguments.
-    """
+    """Return the settings of a training by the model and Trainer's arguments."""
     config: Any = trainer.collator.config
-    backbone = (
-        config.name_or_path
-        or getattr(getattr(config, "encoder_config", None), "name_or_path", None)
-        or None
-    )
+    inner = getattr(config, "encoder_config", None)
+    backbone = config.name_or_path or getattr(inner, "name_or_path", None) or None
     corpus = [trainer.source] if trainer.source else []
     run = RunArguments(**{**vars(trainer.run), "backbone": backbone, "corpus": corpus})
     chosen = {name: getattr(config, name) for name in own_settings(type(config))}
@@ -84,10 +73,6 @@ def _facts(trainer: Any) -> dict[str, Any]:
         "examples": 0 if dataset is None else len(dataset),
         "processes": trainer.args.world_size,
         "hardware": describe_hardware(trainer.args.device.type == "cuda"),
-        "peak_memory": max(
-            filter(None, gather_object([peak_memory()])), default=None
-        ),  # bytes of a process
-        "peak_gpu_memory": max(gather_object([torch.cuda.max_memory_allocated()])) or None,
         "energy": _energy(trainer),
         "resumed_from": None if trainer.resumed is None else trainer.resumed.name,
         "seconds": time.time() - (trainer.started or time.time()),
@@ -108,10 +93,7 @@ def _of_all_processes(count: Truncation) -> Truncation:
 
 
 def _number(value: Any) -> Any:
-    """Return None for what JSON does not have.
-
-    The infinite gradient of a step that mixed precision skips.
-    """
+    """Return None for the infinite gradient of a step that mixed precision skips."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -133,7 +115,10 @@ def _energy(trainer: Any) -> dict[str, Any] | None:
 
 def recorded_settings(settings: Settings) -> dict[str, Any]:
     """Return what a run's folder says of its settings."""
-    return settings.fingerprint() | _saving(settings) | _method_from(settings.run)
+    training = settings.training
+    strategy = getattr(training.save_strategy, "value", training.save_strategy)
+    saving = {"save_strategy": strategy, "save_steps": training.save_steps}
+    return settings.fingerprint() | saving | _method_from(settings.run)
 
 
 def _method_from(run: RunArguments) -> dict[str, str]:
@@ -142,116 +127,43 @@ def _method_from(run: RunArguments) -> dict[str, str]:
     return {} if file is None else {"method_from": file}
 
 
-def _saving(settings: Settings) -> dict[str, Any]:
-    strategy = settings.training.save_strategy
-    return {
-        "save_strategy": str(getattr(strategy, "value", strategy)),
-        "save_steps": settings.training.save_steps,
-    }
-
-
-def is_finished(settings: Settings, backbone: str | None, output: Path) -> bool:
-    """Return whether a run with these settings went to its end, and no file of its corpora has
-    changed since.
-
-    The files are known by their sizes and times and are not read. Those that are gone are not
-    missed.
-    """
-    folder = RunFolder(output)
-    if not (folder.complete and settings.run.resume):
-        return False
-    data = {"num_processes": PartialState().num_processes, **_chosen_by(settings, backbone, ())}
-    kept = read_object(folder.data_file, RunFolder.REMEDY)
-    compared = ((folder.settings(), settings.fingerprint()), (kept, data))
-    same = all(before.get(name) == value for before, now in compared for name, value in now.items())
-    return same and "files" in kept and _files(settings.run).items() <= kept["files"].items()
-
-
-def _files(run: RunArguments) -> dict[str, str]:
-    """Return by corpus a digest of the names, sizes and times of its files.
-
-    Nothing of a corpus without files.
-    """
-    sets = [
-        *run.corpus,
-        *(run.exclude or ()),
-        *([run.dev_split] if run.dev_split not in (None, *SPLITS) else ()),
-    ]
-    digests = {}
-    for name in map(str, sets):
-        if paths := [] if name == "none" else files_behind(name, run.data_dir):
-            facts = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in paths]
-            digests[name] = hashlib.sha256(json.dumps(facts).encode()).hexdigest()
-    return digests
-
-
 def starting_point(
-    settings: Settings,
-    backbone: str | None,
-    output: Path,
-    dialogues: Sequence[Dialogue],
-    dev: Sequence[Dialogue],
-    report: Report,
+    settings: Settings, output: Path, dialogues: Sequence[Dialogue], dev: Sequence[Dialogue]
 ) -> Path | None:
-    """Find the checkpoint to resume from, and refuse that of another run.
+    """Return the checkpoint to resume from, and refuse that of another run.
 
     Only the main process writes.
     """
     folder, state, fingerprint = RunFolder(output), PartialState(), settings.fingerprint()
-    # Processes share the batches of a step.
-    data = {
-        "num_processes": state.num_processes,
-        **_described(dialogues),
-        **_chosen_by(settings, backbone, dev),
-    }
-    files = {"files": _files(settings.run)}
+    data = _decisive_data(settings.run, dialogues, dev)
     with state.main_process_first():
-        others = [
+        others = folder.checkpoints() + [
             output / name for name in ("config.json", "modules.json") if (output / name).is_file()
         ]
-        if not folder.settings_file.is_file() and (folder.checkpoints() or others):
+        if others and not folder.settings_file.is_file():
             raise InputError(
-                f"{output} holds {'a model' if others else 'checkpoints'} without "
-                f"{folder.settings_file.name}, which "
+                f"{output} holds {others[0].name} without {folder.settings_file.name}, which "
                 "another program wrote; choose another --output_dir"
             )
         if not settings.run.resume and state.is_main_process:
             for begun in folder.checkpoints():
                 shutil.rmtree(begun)
-        checkpoint = last_complete_checkpoint(output, report)
+        checkpoint = last_complete_checkpoint(output)
         if checkpoint is not None:
-            again = "start over with --resume false"
-            for path, now, name in (
-                (folder.settings_file, fingerprint, "method"),
-                (folder.data_file, data, "sha256"),
-            ):
-                check_same(path, now, "a run")
-                field_of(read_object(path, again), name, str(path), again)
-            if state.is_main_process:
-                write_json_atomically(
-                    folder.data_file, read_object(folder.data_file, again) | files
-                )
+            check_same(folder.settings_file, fingerprint, "a run")
+            check_same(folder.data_file, data, "a run")
         elif state.is_main_process:
             folder.report_file.unlink(missing_ok=True)  # of the run before
-            write_json_atomically(folder.data_file, data | files)
+            write_json_atomically(folder.data_file, data)
             write_json_atomically(folder.settings_file, recorded_settings(settings))
         if state.is_main_process:
             _write_texts(folder, dialogues)
     return checkpoint
 
 
-def record_backbone(backbone: str | None, output: Path) -> None:
-    """Add the digest of a backbone that was fetched only after the settings were written."""
-    file = RunFolder(output).data_file
-    facts, digest = read_object(file, RunFolder.REMEDY), _backbone_digest(backbone)
-    if digest is not None and "backbone_sha256" not in facts:
-        write_json_atomically(file, {**facts, "backbone_sha256": digest})
-
-
 def _write_texts(folder: RunFolder, dialogues: Sequence[Dialogue]) -> None:
-    write_json_atomically(
-        folder.texts_file, {"texts": sorted({text_key(dialogue) for dialogue in dialogues})}
-    )
+    texts = sorted({text_key(dialogue) for dialogue in dialogues})
+    write_json_atomically(folder.texts_file, {"texts": texts})
 
 
 def check_same_data(output: Path, dialogues: Sequence[Dialogue]) -> None:
@@ -259,52 +171,26 @@ def check_same_data(output: Path, dialogues: Sequence[Dialogue]) -> None:
     check_same(RunFolder(output).data_file, _described(dialogues), "a run")
 
 
+def _decisive_data(
+    run: RunArguments, dialogues: Sequence[Dialogue], dev: Sequence[Dialogue]
+) -> dict[str, Any]:
+    """Describe the inputs that decide the last weights, beside the settings."""
+    # processes share the batches of a step
+    data = {"num_processes": PartialState().num_processes, **_described(dialogues)}
+    if run.dev_candidates is not None and Path(run.dev_candidates).is_file():
+        data["dev_sha256"] = sha256(Path(run.dev_candidates))
+    elif dev:
+        data["dev_sha256"] = _described(dev)["sha256"]
+    if run.granularity_model is not None:
+        data["granularity_model_sha256"] = weights_digest(Path(run.granularity_model))
+    return data
+
+
 def _described(dialogues: Sequence[Dialogue]) -> dict[str, Any]:
     digest = hashlib.sha256()
     for dialogue in dialogues:
         digest.update(json.dumps(dialogue.to_json(), sort_keys=True).encode() + b"\n")
     return {"dialogues": len(dialogues), "sha256": digest.hexdigest()}
-
-
-def _chosen_by(settings: Settings, backbone: str | None, dev: Sequence[Dialogue]) -> dict[str, Any]:
-    """Describe further inputs that decide the last weights.
-
-    The backbone, the data of the signal, another ranker.
-    """
-    run, facts = settings.run, dict[str, Any]()
-    if (digest := _backbone_digest(backbone)) is not None:
-        facts["backbone_sha256"] = digest
-    if run.dev_candidates is not None and Path(run.dev_candidates).is_file():
-        facts["dev_sha256"] = sha256(Path(run.dev_candidates))
-    elif dev:
-        facts["dev_sha256"] = _described(dev)["sha256"]
-    if run.checkpoint_selection != "last":
-        # Some losses are of batches. When checkpoints are written decides nothing where the last
-        # one is kept.
-        facts |= {
-            "per_device_eval_batch_size": settings.training.per_device_eval_batch_size,
-            **_saving(settings),
-        }
-    if run.granularity_model is not None:
-        facts["granularity_model_sha256"] = weights_digest(Path(run.granularity_model))
-    return facts
-
-
-def _backbone_digest(backbone: str | None) -> str | None:
-    """Return the digest of a backbone's weights or word vectors.
-
-    None before a model of the Hub was fetched.
-    """
-    place = Path(backbone or "")
-    if backbone is None or place.is_file():
-        return sha256(place) if backbone else None
-    if not place.is_dir():
-        cached = try_to_load_from_cache(backbone, "config.json")
-        if not isinstance(cached, str):
-            return None
-        place = Path(cached).parent
-    weights = sorted(place.glob("*.safetensors")) or sorted(place.glob("pytorch_model*.bin"))
-    return hashlib.sha256("".join(map(sha256, weights)).encode()).hexdigest()
 
 
 def trainings_behind(run: Path) -> list[dict[str, Any]]:
@@ -318,10 +204,9 @@ def _training(folder: RunFolder, report: dict[str, Any]) -> dict[str, Any]:
     run, settings = folder.path, folder.settings()
     for name in ("method", "corpus", "checkpoint_selection", "seed"):
         field_of(settings, name, str(folder.settings_file), folder.REMEDY)
-    kept = {
-        name: field_of(report, name, str(folder.report_file), folder.REMEDY) for name in _REPORTED
-    }
-    kept |= {name: report.get(name) for name in _OPTIONAL}
+    for name in _NEEDED:
+        field_of(report, name, str(folder.report_file), folder.REMEDY)
+    kept = {name: value for name, value in report.items() if name != "log"}
     backbone = settings.get("backbone")
     if isinstance(backbone, str) and Path(backbone).is_dir():
         # no name on the Hub, which has an organisation before it
@@ -331,18 +216,13 @@ def _training(folder: RunFolder, report: dict[str, Any]) -> dict[str, Any]:
         "settings": without_places(settings),
         "report": without_places(kept),
     }
+    # results files name them without their folder, and others may have the same name
     own = {
-        corpus: Path(corpus).expanduser()
-        for corpus, split in learnt_sets(settings)
+        without_places(corpus): data_hash(corpus) if Path(corpus).expanduser().exists() else None
+        for corpus, split in sorted(learnt_sets(settings))
         if not split and is_own(corpus)
     }
-    if own:  # results files name them without their folder, and others may have the same name
-        hashes = {
-            without_places(name): data_hash(name) if path.exists() else None
-            for name, path in own.items()
-        }
-        record["own_files"] = dict(sorted(hashes.items()))
-    return record
+    return {**record, "own_files": own} if own else record
 
 
 def without_places(value: Any) -> Any:

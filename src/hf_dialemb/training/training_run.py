@@ -32,11 +32,10 @@ from .arguments import make_settings
 from .data import ExampleDataset, given_examples, make_examples
 from .dialogues import dev_dialogues, training_dialogues
 from .measuring import compared, hold_out, score, tell
-from .pushing import create_repository, push_run
 from .resuming import restore_finished
 from .settings import SELECTIONS, Report, Settings
-from .trainer import DialogueTrainer
-from .training_record import is_finished, record_backbone, recorded_settings, starting_point
+from .trainer import DialogueTrainer, publish
+from .training_record import recorded_settings, starting_point
 
 logger = logging.getLogger(__name__)
 
@@ -127,23 +126,15 @@ def run_training(
         method = get_method(run.method)
         backbone = run.backbone if method.from_scratch else resolve_backbone(str(run.backbone))
         check_not_read(output, *filter(None, [backbone]))
-        if (
-            dialogues is None
-            and dev is None
-            and is_finished(settings, backbone or run.backbone, output)
-        ):
-            return _complete(settings, output, report)
         dev = [] if run.dev_candidates is not None else dev_dialogues(run, method, report, dev)
         dialogues = training_dialogues(run, method, settings.sample_seed, report, dialogues)
         dialogues, held_out = hold_out(dialogues, dev, run, report)
-        checkpoint = starting_point(
-            settings, backbone or run.backbone, output, dialogues, dev, report
-        )
-        if checkpoint is not None and RunFolder(output).complete:
-            return _complete(settings, output, report)
+        checkpoint = starting_point(settings, output, dialogues, dev)
+        if RunFolder(output).complete:
+            report(f"Complete already: {output}")
+            _publish(settings, report)
+            return output
         trainer = build_trainer(settings, backbone, dialogues, dev, report, callbacks)
-        if trainer.is_world_process_zero():
-            record_backbone(backbone, output)
         trainer.started, trainer.recorded = started, recorded_settings(settings)
         if checkpoint is not None:
             report(f"Resuming from {checkpoint}")
@@ -161,20 +152,13 @@ def run_training(
             report(f"{facts['truncation']}; kept: checkpoint '{facts['checkpoint']}'")
             tell(facts, str(run.backbone), report)
             report(f"Wrote {output}")
-            _push(settings, output, report)
+        _publish(settings, report)
     return output
 
 
-def _complete(settings: Settings, output: Path, report: Report) -> Path:
-    report(f"Complete already: {output}")
-    _push(settings, output, report)
-    return output
-
-
-def _push(settings: Settings, output: Path, report: Report) -> None:
-    args = settings.training
-    if args.push_to_hub and PartialState().is_main_process:
-        push_run(args, output, create_repository(args), "End of training", report=report)
+def _publish(settings: Settings, report: Report) -> None:
+    if settings.training.push_to_hub and PartialState().is_main_process:
+        publish(settings.training, report=report)
 
 
 def build_trainer(

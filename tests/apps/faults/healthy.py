@@ -39,7 +39,6 @@ COMMANDS = {
     "out/unified",
     "corpus leakage": "corpus leakage --train sim_m/train --evaluation sim_m/dev --data-dir data "
     "--output out/o.json",
-    "papers corpus benchmark": "papers corpus benchmark --data-dir data --output out/six",
     "papers ensemble": "papers ensemble --config ranker.yaml --corpus calls.jsonl --dev "
     "other.jsonl --test calls.csv "
     "--output out/m",
@@ -50,7 +49,6 @@ COMMANDS = {
     "flow compare": "flow compare --flow flow --input other.jsonl --output out/comparison",
     "papers convert": "papers convert bert/model.safetensors --vocab bert/vocab.txt --output "
     "out/plato",
-    "papers flow": "papers flow --model dse --corpus sample --split all --output out/flow.json",
     "topics": "topics calls.jsonl --model dse --output out/topics",
     "index": "index calls.jsonl --model dse --output out/calls.lance",
     "model distil": "model distil calls.jsonl --model bert --exclude none --dimensions 8 --passes "
@@ -72,8 +70,6 @@ LONG = {
     "demo",
     "papers ensemble",
     "papers benchmark",
-    "papers corpus benchmark",
-    "papers flow",
     "papers convert",
     "index",
 }
@@ -146,8 +142,7 @@ def build(run) -> None:
     Path("responses.txt").write_text("\n".join(text for _, _, text in turns[:9]) + "\n")
     Path("recipe.yaml").write_text(RECIPE)
     Path("ranker.yaml").write_text("method: dual_encoder\ncorpus: calls.jsonl\nmax_steps: 2\n")
-    for corpus in ("sim_m", "dialogue_nli"):
-        shutil.copytree(CORPORA / corpus, Path("data") / corpus)
+    shutil.copytree(CORPORA / "sim_m", Path("data") / "sim_m")
     Path("bert").mkdir()
     save_bert(dialogues, Path("bert"))
     inner = Transformer("bert")

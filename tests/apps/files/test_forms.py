@@ -115,7 +115,8 @@ def test_an_unknown_form_is_told_what_columns_would_say(tmp_path):
     path = tmp_path / "d.json"
     sentence = refusal(path, json.dumps([OTHER, {**OTHER, "call": "8"}]))
     named = "messages=talk/lines,role=who,content=utt"
-    assert f"say where it has messages, and what they have, with --columns '{named}'" in sentence
+    general = "messages=FIELD,role=FIELD,content=FIELD"
+    assert f"say where it has messages, and what they have, with --columns '{general}'" in sentence
     dialogues, _ = read(path, tmp_path, columns=f"{named},id=call", roles="Ann=user,Bob=assistant")
     assert [item.id for item in dialogues] == ["7", "8"]
     assert [turn.content for turn in dialogues[0].turns] == ["I need a taxi", "When?"]

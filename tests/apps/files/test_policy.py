@@ -78,7 +78,7 @@ def test_a_file_is_read_without_what_is_malformed(tmp_path, file):
             "--output",
             "OUT",
         ],
-        ["corpus", "stats", "FILE", "--output", "OUT.jsonl"],
+        ["corpus", "convert", "FILE", "--output", "OUT.jsonl"],
         ["corpus", "leakage", "--train", "FILE", "--evaluation", "sample/dev", "--output", "OUT"],
         [
             "corpus",
@@ -140,20 +140,6 @@ def test_no_row_of_vectors_is_left_out():
     for wrong in (chats, [chats[0], [{"role": "user"}]]):
         with pytest.raises(InputError, match=r"dialogues"):
             encoder.encode(wrong)
-
-
-def test_parts_of_another_reading_are_refused(tmp_path, file, monkeypatch):
-    from hf_dialemb.apps.search import embed as module
-
-    def stop(*_):
-        raise KeyboardInterrupt
-
-    output = tmp_path / "v.parquet"
-    monkeypatch.setattr(module, "_merge", stop)
-    with pytest.raises(KeyboardInterrupt):
-        module.embed(MODEL, file, output)
-    with pytest.raises(InputError, match="its reading differs"):
-        module.embed(MODEL, file, output, gap="4h")
 
 
 def test_in_python_a_remedy_is_an_argument():

@@ -128,8 +128,7 @@ def test_an_adapter_over_an_unsaved_model_is_saved_with_it(tiny_bert, sample_dia
     trainer.train()
     trainer.save_model()
     expected = load_encoder(model, tokenizer=tokenizer).encode(sample_dialogues[:3])
-    (tmp_path / "run").rename(tmp_path / "moved")
-    for folder in ("moved", "moved/checkpoint-2"):
+    for folder in ("run", "run/checkpoint-2"):
         assert_same(load_encoder(str(tmp_path / folder)), sample_dialogues[:3], expected)
 
 

@@ -42,8 +42,6 @@ _MOVED = {
     "convert": "papers convert",
     "candidates": "corpus candidates",
     "corpus unify": "papers corpus unify",
-    "corpus benchmark": "papers corpus benchmark",
-    "flow measure": "papers flow",
 }
 """Former names of commands."""
 

@@ -84,8 +84,8 @@ def _demo(options: argparse.Namespace) -> None:
         "encoders in the package"
     )
     models = [MINILM, str(trained), "dialogue-minilm", "dialogue-static"]
-    written, picture = output / "results.json", output / "map.png"
-    results = evaluate(models, CORPUS, output=written, plot=picture, command="dialemb demo")
+    written = output / "results.json"
+    results = evaluate(models, CORPUS, output=written, command="dialemb demo")
     say(markdown_table(row for row in results.results if row.task in SHOWN and row.std is None))
     if not published.exists():
         say("3. Exporting the trained encoder, and loading the export in fresh processes")
@@ -96,7 +96,7 @@ def _demo(options: argparse.Namespace) -> None:
         say(f"   {hit}")
     say("5. How these conversations go, as a page")
     extract_flow(dialogues, "dialogue-static", title="STAR").page(page)
-    say(f"Wrote {published} (the encoder), {written} and .md (the table), {picture} and {page}")
+    say(f"Wrote {published} (the encoder), {written} and .md (the table), and {page}")
     say(f"Took {time.perf_counter() - started:.0f} s")
 
 
@@ -133,11 +133,8 @@ def _recipes() -> list[str]:
 def _evaluate(options: argparse.Namespace) -> None:
     from ...evaluation.evaluating import command_line, evaluate
 
-    for path in filter(None, (options.output, options.plot)):
-        check_not_read(path, options.corpus)
-    more = named(options, "data_dir", "split", "output", "plot", "limit", "vectors") | reading_of(
-        options
-    )
+    check_not_read(options.output, options.corpus)
+    more = named(options, "data_dir", "split", "output", "limit", "vectors") | reading_of(options)
     given = options.model or ([] if options.vectors else [None])
     models = [chosen_model(options, model) for model in given]
     if not models:
@@ -152,7 +149,7 @@ def _evaluate(options: argparse.Namespace) -> None:
             **more,
         )
     )
-    say(f"Wrote {options.output}" + (f" and {options.plot}" if options.plot else ""))
+    say(f"Wrote {options.output}")
 
 
 def _tasks(fine_tunes: bool = False) -> list[str]:

@@ -13,7 +13,7 @@ from .parser import Commands, add_command, chosen_model, named, reading_of, say
 COMMANDS = ("flow next", "flow compare")
 """The commands with a name of two words."""
 
-_SETTINGS = ("clusters", "threshold", "names", "nodes", "edges", "weights", "seed")
+_SETTINGS = ("clusters", "names", "nodes", "edges", "weights", "seed")
 _SEVERAL = (
     "This is one flow of dialogues about several things; --by topic makes a flow of each topic"
 )
@@ -29,34 +29,25 @@ def add(commands: Commands) -> None:
 def _build(options: argparse.Namespace) -> None:
     from ..flow.extract import FlowSettings, check_output, extract_flow
 
-    if options.vectors and (options.model or options.by == "topic"):
-        other = "--model" if options.model else "--by topic"
-        raise InputError(f"got --vectors and {other}, expected one of them; leave one out")
     try:
-        options.clusters = _by_role("clusters", options.clusters, int)
-        options.threshold = _by_role("threshold", options.threshold, float)
+        options.clusters = _by_role(options.clusters)
         settings = named(options, *_SETTINGS)
         FlowSettings(**settings)
-        model = chosen_model(options, options.model, "action", needed=not options.vectors)
+        model = chosen_model(options, options.model, "action")
         dialogues = _dialogues(options)
         if options.by == "topic" or (options.by is None and _is_mixed(options, dialogues)):
             return _by_topic(options, dialogues, model, settings)
-        vectors = None
-        if options.vectors:
-            model, vectors = _read_vectors(options.vectors, dialogues)
         check_output(options.output, options.input)
         title = f"{_name(options)}, {options.domain}" if options.domain else _name(options)
-        flow = extract_flow(
-            dialogues, model, vectors=vectors, output=options.output, title=title, **settings
-        )
-        for line in (*flow.lines(), *_several(dialogues), f"Wrote {options.output / 'index.html'}"):
-            say(line)
-        from ..topics.topics import remove_topics  # slow to import
-
-        remove_topics(options.output)  # of a run by topic
+        flow = extract_flow(dialogues, model, output=options.output, title=title, **settings)
     except InputError as error:
-        message = re.sub(r"\bfield (clusters|threshold|nodes|edges|seed)\b", r"--\1", str(error))
-        raise InputError(re.sub(r"^vectors:", f"--vectors {options.vectors}:", message)) from None
+        message = re.sub(r"\bfield (clusters|nodes|edges|seed)\b", r"--\1", str(error))
+        raise InputError(message) from None
+    for line in (*flow.lines(), *_several(dialogues), f"Wrote {options.output / 'index.html'}"):
+        say(line)
+    from ..topics.topics import remove_topics  # slow to import
+
+    remove_topics(options.output)  # of a run by topic
 
 
 def _dialogues(options: argparse.Namespace) -> list[Any]:
@@ -87,52 +78,32 @@ def _name(options: argparse.Namespace) -> str:
     return (Path(options.input).name if Path(options.input).exists() else "") or options.input
 
 
-def _read_vectors(path: Path, dialogues: list[Any]) -> tuple[str, Any]:
-    """Read vectors of all utterances and the name of their model, if it is known."""
-    import numpy as np
-
-    if path.suffix == ".parquet":
-        from ...encoders.stored_vectors import stored_vectors
-
-        stored = stored_vectors(path, rows="utterances")
-        return stored.source.model, stored.of_utterances(dialogues)
-    try:
-        vectors = np.load(path, allow_pickle=False)
-        if not isinstance(vectors, np.ndarray):
-            raise ValueError("several arrays")
-    except (ValueError, EOFError, OSError) as error:
-        reason = " ".join(str(error).split())
-        raise InputError(
-            f"--vectors {path}: got no array ({reason}); write it by numpy.save"
-        ) from None
-    return "", vectors
-
-
 def _is_mixed(options: argparse.Namespace, dialogues: list[Any]) -> bool:
     """Return whether a user's own file is about several things, and no option asks for one flow."""
     from ...data.corpus_names import is_own
     from ..flow.extract import about_several_things
 
-    asked = options.vectors, options.clusters, options.threshold, options.domain
-    if any(asked) or not is_own(options.input) or not about_several_things(dialogues):
+    if options.clusters or options.domain:
+        return False
+    if not is_own(options.input) or not about_several_things(dialogues):
         return False
     say("These dialogues are about several things: one flow a topic (--by all: one flow for all)")
     return True
 
 
 def _several(dialogues: list[Any]) -> list[str]:
-    """Return a hint where one flow is of dialogues about several things, by their domains or else
-    their words.
+    """Return a hint where one flow is of dialogues about several things.
+
+    Their domains tell, or else their words.
     """
     from ..flow.extract import about_several_things
 
-    if domains := sorted({name for dialogue in dialogues for name in dialogue.domains}):
-        return (
-            [f"{_SEVERAL}, --domain NAME of one domain: {', '.join(domains)}"]
-            if len(domains) > 1
-            else []
-        )
-    return [_SEVERAL] if about_several_things(dialogues) else []
+    domains = sorted({name for dialogue in dialogues for name in dialogue.domains})
+    if len(domains) > 1:
+        return [f"{_SEVERAL}, --domain NAME of one domain: {', '.join(domains)}"]
+    if domains or not about_several_things(dialogues):
+        return []
+    return [_SEVERAL]
 
 
 def _by_topic(
@@ -154,10 +125,8 @@ def _by_topic(
     topics.save(options.output)
     few = f"no flow, as it has fewer than {FEWEST} dialogues"
     for topic in topics.by_size:
-        say(
-            f"{topic.size:7,} {topic.name}: "
-            f"{options.output / FLOWS / topic.id if topic.id in topics.flows else few}"
-        )
+        place = options.output / FLOWS / topic.id if topic.id in topics.flows else few
+        say(f"{topic.size:7,} {topic.name}: {place}")
     inside = sum(topic.size for topic in topics.by_size if topic.id in topics.flows)
     say(
         f"Wrote {options.output / PAGE}: {len(topics.flows)} flows, of {inside:,} of "
@@ -165,27 +134,20 @@ def _by_topic(
     )
 
 
-def _by_role(option: str, text: str | None, number: type[int] | type[float]) -> Any:
-    """Parse ``"12"`` or ``"user=10,assistant=14"``: a number, or a mapping of roles.
-
-    None for nothing.
-    """
+def _by_role(text: str | None) -> int | dict[str, int] | None:
+    """Parse ``"12"`` or ``"user=10,assistant=14"``: a number, or a mapping of roles."""
+    if text is None:
+        return None
     try:
-        if text is None or "=" not in text:
-            return None if text is None else number(text)
-        pairs = [
-            (role.strip(), number(value))
-            for role, value in (part.split("=") for part in text.split(","))
-        ]
-        if len(dict(pairs)) < len(pairs):
-            raise ValueError
+        if "=" not in text:
+            return int(text)
+        pairs = (part.split("=") for part in text.split(","))
+        return {role.strip(): int(value) for role, value in pairs}
     except ValueError:
-        example = "12 or user=10,assistant=14" if number is int else "0.6 or user=0.5,assistant=0.6"
         raise InputError(
-            f"--{option}: got '{text}', expected a number, or one for each role once, such as "
-            f"{example}; correct it"
+            f"--clusters: got '{text}', expected a number, or one for each role, such as "
+            "12 or user=10,assistant=14"
         ) from None
-    return dict(pairs)
 
 
 def _next(options: argparse.Namespace) -> None:

@@ -4,23 +4,21 @@ Given by the user, or by the names that systems and languages give headers.
 """
 
 import re
-import tomllib
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from ...errors import InputError, unknown_name
 from .findings import Notes
+from .form import table_of
 from .roles import WELL_KNOWN
 
-PAIR = ("first", "second")  # fields of a table of sentence pairs: a row is a dialogue of two turns
-# fields of a table in wide form, instead of role and content: the texts of both sides
 WIDE = ("user", "assistant")
+"""Fields of a table in wide form, instead of role and content: the texts of both sides."""
 _NEEDED = ("id", "role", "content")
 _MORE = ("domain", "dialogue_act", "name", "time", "turn", "hidden")
-_FIELDS = (*_NEEDED, *_MORE, *PAIR, *WIDE, "messages")  # the last is of records
+_FIELDS = (*_NEEDED, *_MORE, *WIDE, "messages")  # the last is of records
 _USUAL = re.compile(
     "id|dial(ogue|og)id|conversationid|sessionid|role|speaker|content|text|utterance|message"
 )
@@ -84,14 +82,12 @@ def parse_columns(text: str | None) -> dict[str, str]:
                 f"columns: got {name} twice, expected it once; leave one of the two out"
             )
         columns[name] = column
-    pairs, sides = columns.keys() & set(PAIR), columns.keys() & set(WIDE)
-    needed = PAIR if pairs else WIDE if sides else _NEEDED
-    numbers = list(map(_is_number, columns.values()))
-    if pairs and columns.keys() != set(PAIR):
-        problem = "first and second together and nothing beside them"
-    elif sides and (len(sides) == 1 or {"role", "content"} & columns.keys()):
+    is_wide = not columns.keys().isdisjoint(WIDE)
+    needed = set(WIDE if is_wide else _NEEDED)
+    numbered = [column for column in columns.values() if _is_number(column)]
+    if is_wide and (needed - columns.keys() or columns.keys() & {"role", "content"}):
         problem = "user and assistant together, without role and content"
-    elif any(numbers) and not (all(numbers) and columns.keys() >= set(needed)):
+    elif numbered and (needed - columns.keys() or len(numbered) < len(columns)):
         problem = (
             "numbers for id, role and content and no name beside them, or names only; as in "
             "'id=1,role=2,content=3'"
@@ -108,16 +104,12 @@ def lay_out(
 
     Note the columns that were taken by other than the usual names.
     """
-    pairs = PAIR[0] in columns
-    if pairs:
-        columns = {side: columns[name] for side, name in zip(WIDE, PAIR, strict=True)}
     if any(map(_is_number, columns.values())):
         for name, number in columns.items():
             if not 1 <= int(number) <= len(cells):
                 raise InputError(
                     f"{place}: columns: got {name}={number}, expected a number from 1 to "
-                    f"{len(cells)}, "
-                    "as the row has no more cells; correct columns"
+                    f"{len(cells)}, as the row has no more cells; correct columns"
                 )
         return Layout({name: int(number) - 1 for name, number in columns.items()}, len(cells))
     header = [name.strip() for name in cells]
@@ -125,9 +117,10 @@ def lay_out(
         if name not in header:
             raise InputError(f"{place}: {unknown_name('column', name, set(header))}")
     given = {field: header.index(name) for field, name in columns.items()}
-    taken = given if pairs else _Search(place, header, given, distinct, notes).taken
+    taken = _Search(place, header, given, distinct, notes).taken
     word = _folded(header[taken["content"]]) if "content" in taken.keys() - given else ""
-    return Layout(taken, len(cells), header, _headers()["content"][-1].fullmatch(word) is not None)
+    needs_whole = _headers()["content"][-1].fullmatch(word) is not None
+    return Layout(taken, len(cells), header, needs_whole)
 
 
 def no_content(place: str, header: Sequence[str]) -> InputError:
@@ -153,13 +146,12 @@ class _Search:
         notes: Notes,
     ) -> None:
         self.place, self.header, self.distinct, self.notes = place, header, distinct, notes
-        self.folded, self.taken = list(map(_folded, header)), dict(given)
-        if not {"role", "content", *WIDE} & given.keys():
+        self.folded = list(map(_folded, header))
+        self.taken = dict(given)
+        if given.keys().isdisjoint(("role", "content", *WIDE)):
             self._choose_sides()
         is_wide = WIDE[0] in self.taken
-        for name in (
-            ("id", "time", *_MORE) if is_wide else ("content", "role", "id", "time", *_MORE)
-        ):
+        for name in (*(() if is_wide else ("content", "role")), "id", "time", *_MORE):
             self._choose(name)
         if "id" not in self.taken:
             self._choose("channel")
@@ -167,67 +159,62 @@ class _Search:
         if not is_wide and "content" not in self.taken:
             raise no_content(place, header)
         fields = ("id", *WIDE) if is_wide else _NEEDED
-        if not all(
-            _USUAL.fullmatch(self.folded[self.taken[name]])
-            for name in fields
-            if name in self.taken.keys() - given
-        ):
-            words = (
+        found = [name for name in fields if name in self.taken.keys() - given]
+        if not all(_USUAL.fullmatch(self.folded[self.taken[name]]) for name in found):
+            words = [
                 f"{name}={header[self.taken[name]]}"
                 for name in (*fields, *_MORE)
                 if name in self.taken
-            )
+            ]
             notes.add(f"columns: read as --columns '{','.join(words)}'", place)
 
     def _fitting(self, name: str) -> list[tuple[int, int]]:
-        """Return the free columns that a field may have, each behind the rank of its name, the
-        surest first.
-        """
-        free = [index for index in range(len(self.header)) if index not in self.taken.values()]
-        ranks = enumerate(_headers()[name])
+        """Return the free columns that fit a field, behind the ranks of their names."""
+        taken = self.taken.values()
+        free = [index for index in range(len(self.header)) if index not in taken]
         return [
             (rank, index)
-            for rank, names in ranks
+            for rank, names in enumerate(_headers()[name])
             for index in free
             if names.fullmatch(self.folded[index])
         ]
 
     def _choose(self, name: str) -> None:
         ranked = [] if name in self.taken else self._fitting(name)
-        best = [index for rank, index in ranked if rank == ranked[0][0]]
-        if name == "id" and ranked and ranked[0][0] == 2 and "role" in self.taken:
-            # a message's id beside the ticket's
-            best += [index for rank, index in ranked if rank == 3]
-        if len(best) > 1 and name in _NEEDED:
+        if not ranked:
+            return
+        first = ranked[0][0]
+        ranks = {first}
+        if name == "id" and first == 2 and "role" in self.taken:
+            ranks.add(3)  # a message's id beside the ticket's
+        best = [index for rank, index in ranked if rank in ranks]
+        is_open = len(best) > 1 and name in _NEEDED
+        if is_open:
             *counts, rows = self.distinct(best)
             # Each row has its message's id; speakers differ, and texts differ more than what is
             # said of them.
-            least, most = {
-                "id": (0, rows - 1),
-                "role": (2, rows),
-                "content": (max(counts) / 2, rows),
-            }[name]
-            best = [
-                index for index, count in zip(best, counts, strict=True) if least <= count <= most
-            ] or best
-        self.taken |= {name: best[0]} if best else {}
-        if len(best) > 1 and name in _NEEDED and not (name == "id" and len(set(counts)) == 1):
-            first, other = (self.header[index] for index in best[:2])
-            sentence = (
-                f"columns: took {first!r} as {name}; {other!r} fits too: for it, say "
-                f"--columns '{name}={other}'"
+            bounds = {"id": (0, rows - 1), "role": (2, rows), "content": (max(counts) / 2, rows)}
+            least, most = bounds[name]
+            pairs = zip(best, counts, strict=True)
+            best = [index for index, count in pairs if least <= count <= most] or best
+            is_open = len(best) > 1 and (name != "id" or len(set(counts)) > 1)
+        self.taken[name] = best[0]
+        if is_open:
+            taken, other = (self.header[index] for index in best[:2])
+            self.notes.guess(
+                f"columns: took {taken!r} as {name}; {other!r} fits too: for it, say --columns "
+                f"'{name}={other}'",
+                self.place,
             )
-            self.notes.guess(sentence, self.place)
 
     def _choose_day_and_clock(self) -> None:
-        """Take a day and a time of day that stand in two columns, if one of them was taken as the
-        time.
-        """
-        time = self.taken.pop("time", -1)
-        days, clocks = ([index for _, index in self._fitting(name)] for name in ("day", "clock"))
+        """Take a day and a time of day in two columns, if one of them was taken as the time."""
+        time = self.taken.pop("time", None)
+        days = [index for _, index in self._fitting("day")]
+        clocks = [index for _, index in self._fitting("clock")]
         if len(days) == len(clocks) == 1 and time in (*days, *clocks):
             self.taken |= {"day": days[0], "time": clocks[0]}
-        elif time >= 0:
+        elif time is not None:
             self.taken["time"] = time
 
     def _choose_sides(self) -> None:
@@ -235,14 +222,13 @@ class _Search:
 
         Prompt and response, or such as ``customer`` and ``agent_message``.
         """
-        is_long = any(rank < _WHOLE for rank, _ in self._fitting("content"))
-        places: dict[str, list[int]] = {
-            side: [index for _, index in self._fitting(side)] for side in WIDE
-        }
-        for position, name in enumerate(self.header if not is_long else ()):
-            word = re.sub(r"[\s_-]*(message|text|utterance|said|turn)$", "", name.casefold())
-            if (side := WELL_KNOWN.get(word)) in places and not name.isdecimal():
-                places[side].append(position)
+        places = {side: [index for _, index in self._fitting(side)] for side in WIDE}
+        if not any(rank < _WHOLE for rank, _ in self._fitting("content")):
+            for position, name in enumerate(self.header):
+                word = re.sub(r"[\s_-]*(message|text|utterance|said|turn)$", "", name.casefold())
+                side = WELL_KNOWN.get(word, "")
+                if side in places and not name.isdecimal():
+                    places[side].append(position)
         if all(len(positions) == 1 for positions in places.values()):
             self.taken |= {side: positions[0] for side, positions in places.items()}
 
@@ -253,7 +239,7 @@ def _headers() -> dict[str, list[re.Pattern[str]]]:
 
     A word in capitals stands for a list of words, and may be joined by s or n.
     """
-    table = tomllib.loads(Path(__file__).with_name("headers.toml").read_text(encoding="utf-8"))
+    table = table_of("headers.toml")
     groups = {
         name: f"(?:{'|'.join(map(_folded, words.split()))})"
         for name, words in table["words"].items()

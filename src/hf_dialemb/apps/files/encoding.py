@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from ...data.source import decompressed
 from .findings import Notes
@@ -62,18 +63,18 @@ _HALVES = re.compile("[\ud800-\udfff]")
 def text_of(path: Path, notes: Notes) -> Iterator[io.TextIOWrapper]:
     """Open a text file, packed or not.
 
-    UTF-8, UTF-16 or UTF-32, else in the encoding that fits its letters best.
-
-    Bytes that the encoding does not have can be reported with their line; see `is_text`.
+    UTF-8, UTF-16 or UTF-32, else in the encoding that fits its letters best. Bytes that the
+    encoding does not have can be reported with their line; see `is_text`.
     """
-    encoding, word, other = _encoding_of(path)
-    remedy = f'; if its letters look wrong, as in "{word}", save it as UTF-8' if word else ""
-    if other:
-        notes.guess(f"read as {encoding}, though {other} fits too{remedy}", str(path))
+    sample = b""
+    encoding = _unicode_of(path)
+    if not encoding:
+        sample = _foreign_lines(path)
+        encoding = _best_of(sample, path, notes) if sample else "utf-8-sig"
     elif encoding != "utf-8-sig":
-        notes.add(f"read as {encoding}, since it is not UTF-8{remedy}", str(path))
+        notes.add(f"read as {encoding}, since it is not UTF-8", str(path))
+    errors = "replace" if encoding.startswith(("utf-16", "utf-32")) else "surrogateescape"
     with decompressed(path) as stream:
-        errors = "replace" if encoding.startswith(("utf-16", "utf-32")) else "surrogateescape"
         yield io.TextIOWrapper(stream, encoding, errors=errors, newline="")
 
 
@@ -82,48 +83,66 @@ def is_text(text: str) -> bool:
     return text.isascii() or _HALVES.search(text) is None
 
 
-def _encoding_of(path: Path) -> tuple[str, str, str]:
-    """Return the encoding, a word that shows whether it is right, and another encoding that fits."""
-    valid = broken = 0
-    sample = b""  # the lines that tell encodings apart
+def _unicode_of(path: Path) -> str:
+    """Return the encoding that a mark or zero bytes at the beginning show; empty without them."""
     with decompressed(path) as stream:
         start = stream.peek(_BLOCK)[:_BLOCK]
-        if marked := next((name for mark, name in _MARKS if start.startswith(mark)), ""):
-            return marked, "", ""
-        if start.count(0) * 64 > len(start):
-            readings = {start.decode(name, "replace"): name for name in _WIDE}
-            plainest = max(
-                readings, key=lambda text: len(re.findall("[ -~\n]", text)) - text.count("\0")
-            )
-            return readings[plainest], "", ""
+    for mark, name in _MARKS:
+        if start.startswith(mark):
+            return name
+    if start.count(0) * 64 <= len(start):
+        return ""
+
+    def plainness(name: str) -> int:
+        text = start.decode(name, "replace")
+        return len(re.findall("[ -~\n]", text)) - text.count("\0")
+
+    return max(_WIDE, key=plainness)
+
+
+def _foreign_lines(path: Path) -> bytes:
+    """Return the lines that tell encodings apart; none if the file is UTF-8, or damaged UTF-8."""
+    valid = broken = 0
+    sample = b""
+    with decompressed(path) as stream:
         while block := stream.read(_BLOCK) + stream.readline():
-            if _FOREIGN.search(block):
-                foreign = b"".join(filter(_FOREIGN.search, block.splitlines(keepends=True)))
-                halves = len(_HALVES.findall(foreign.decode("utf-8", "surrogateescape")))
-                valid, broken = valid + len(_HIGH.findall(foreign)) - halves, broken + halves
-                sample += foreign[: _LARGEST_SAMPLE - len(sample)]
-                if valid > 4 * broken:
-                    break  # the rest is damaged, if it is not UTF-8
-    is_utf8 = valid >= broken and (valid or b"\x1b" not in sample)
-    return ("utf-8-sig", "", "") if is_utf8 else _best_of(sample)
+            lines = filter(_FOREIGN.search, block.splitlines(keepends=True))
+            foreign = b"".join(lines)
+            halves = len(_HALVES.findall(foreign.decode("utf-8", "surrogateescape")))
+            valid += len(_HIGH.findall(foreign)) - halves
+            broken += halves
+            sample += foreign[: _LARGEST_SAMPLE - len(sample)]
+            if valid > 4 * broken:
+                return b""  # the rest is damaged, if it is not UTF-8
+    return b"" if valid >= broken and (valid or b"\x1b" not in sample) else sample
 
 
-def _best_of(sample: bytes) -> tuple[str, str, str]:
+def _best_of(sample: bytes, path: Path, notes: Notes) -> str:
+    """Return the encoding that fits best, and note it; a guess where another fits nearly as well."""
     from charset_normalizer import from_bytes
 
     matches = list(from_bytes(sample, cp_isolation=_OTHERS))
     if not matches:
-        return ("utf-8-sig", "", "") if sample.isascii() else ("cp1252", "", "none")
-    best = matches[0]
-    for match in matches:  # Western Europe is as good as its neighbours, if nothing is better
-        if "cp1252" in match.could_be_from_charset and match.chaos <= best.chaos + _CLOSE / 10:
-            best = match if match.coherence >= best.coherence - _CLOSE / 2 else best
-    encoding = "cp1252" if "cp1252" in best.could_be_from_charset else best.encoding
-    words = _BETWEEN_WORDS.split(str(best))
-    for other in matches:
-        pairs = zip(words, _BETWEEN_WORDS.split(str(other)), strict=False)
-        word, read = next(((word, read) for word, read in pairs if word != read), ("", "\0"))
-        close = other.chaos <= best.chaos + _CLOSE and other.coherence >= 0.6 * best.coherence
-        if close and read.isprintable():
-            return encoding, word[:20], f'{other.encoding} ("{read[:20]}")'
-    return encoding, next(word[:20] for word in words if not word.isascii()), ""
+        notes.guess("read as cp1252, though it fits no encoding; save it as UTF-8", str(path))
+        return "cp1252"
+    # Western Europe is as good as its neighbours, if nothing is better
+    western = [match for match in matches if "cp1252" in match.could_be_from_charset]
+    best = min(
+        [*western[:1], matches[0]],
+        key=lambda match: (round(match.chaos, 2), -round(match.coherence, 1)),
+    )
+    encoding = "cp1252" if best in western else best.encoding
+    text = str(best)
+    word = next(word for word in _BETWEEN_WORDS.split(text) if not word.isascii())
+    remedy = f'if its letters look wrong, as in "{word[:20]}", save it as UTF-8'
+    others = [match for match in matches if str(match) != text and _is_close(match, best)]
+    if others:
+        other = f"though {others[0].encoding} fits too"
+        notes.guess(f"read as {encoding}, {other}; {remedy}", str(path))
+    else:
+        notes.add(f"read as {encoding}, since it is not UTF-8; {remedy}", str(path))
+    return encoding
+
+
+def _is_close(match: Any, best: Any) -> bool:
+    return bool(match.chaos <= best.chaos + _CLOSE and match.coherence >= 0.6 * best.coherence)

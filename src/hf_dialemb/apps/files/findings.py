@@ -245,7 +245,7 @@ def _in_order(draft: Draft, notes: Notes) -> list[dict[str, Any]]:
         )
     if not (draft.times or notes.times).sorts:
         return messages
-    ordered = sorted(messages, key=lambda message: message["key"])  # type: ignore[no-any-return]
+    ordered = sorted(messages, key=lambda message: message["key"])
     if any(first is not second for first, second in zip(messages, ordered, strict=True)):
         notes.add("sorted the turns of a dialogue by time", draft.place)
     return ordered

@@ -138,15 +138,11 @@ class RecordDrafts:
         if self._usual:
             fault += f", which has not the file's form, {self._usual.name}; repair the record"
         else:
-            named = max(_lists_of_objects(record), default=(0, _NAMED))[1]
             fault += (
                 ", whose form is not known; say where it has messages, and what they have, with "
-                f"--columns '{named}'"
+                "--columns 'messages=FIELD,role=FIELD,content=FIELD'"
             )
         return (Problem(place, fault),)
-
-
-_NAMED = "messages=FIELD,role=FIELD,content=FIELD"
 
 
 def _form_of_columns(columns: Mapping[str, str]) -> Form | None:
@@ -164,22 +160,6 @@ def _form_of_columns(columns: Mapping[str, str]) -> Form | None:
     return Form(
         "the fields of --columns", messages=messages, fields=fields, id=columns.get("id", "")
     )
-
-
-def _lists_of_objects(value: Any, path: str = "") -> Iterator[tuple[int, str]]:
-    """Yield what --columns could say of lists of objects, with the length of what is said."""
-    for name, inner in value.items() if isinstance(value, dict) else ():
-        items = objects(inner)[:_LISTED]
-        texts = {
-            key: [item[key] for item in items if isinstance(item.get(key), str)]
-            for key in (items[0] if items else ())
-        }
-        lengths = {key: sum(map(len, column)) for key, column in texts.items() if column}
-        if len(lengths) > 1:
-            content = max(lengths, key=lengths.__getitem__)
-            role = min(lengths.keys() - {content}, key=lambda key: (len(set(texts[key])), key))
-            yield lengths[content], f"messages={path}{name},role={role},content={content}"
-        yield from _lists_of_objects(inner, f"{path}{name}/")
 
 
 def _is_row(record: Any) -> bool:
@@ -254,7 +234,7 @@ def _are_rows(items: list[Any]) -> bool:
 def _within_object(value: Mapping[str, Any], forms: list[Form], depth: int) -> list[Any] | None:
     rank = _rank(value, forms)
     wrapped = [value[name] for name in _WRAPPERS if isinstance(value.get(name), list)]
-    best = min(wrapped, key=lambda items: _rank_within(items, forms), default=[])
+    best: list[Any] = min(wrapped, key=lambda items: _rank_within(items, forms), default=[])
     if _rank_within(best, forms) < rank:  # conversations, which may look like messages
         return [_as_record(item) for item in best]
     if rank < len(forms):

@@ -15,118 +15,20 @@ Guesses are reported with the words that confirm them. A role that a conversatio
 reported as such.
 """
 
+import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterable
+from pathlib import Path
 
 from ...dialogue import ROLES
 from ...errors import InputError, unknown_name
 
-# Digits as in the raw files of dial2vec.
-_USERS = (
-    "user",
-    "usr",
-    "u",
-    "customer",
-    "client",
-    "caller",
-    "visitor",
-    "patient",
-    "guest",
-    "driver",
-    "human",
-    "buyer",
-    "student",
-    "tourist",
-    "end-user",
-    "end_user",
-    "enduser",
-    "requester",
-    "contact",
-    "lead",
-    "consumer",
-    "shopper",
-    "passenger",
-    "1",
-    "kunde",
-    "kundin",
-    "cliente",
-    "usuario",
-    "usuário",
-    "utilisateur",
-    "klant",
-    "gebruiker",
-    "клиент",
-    "пользователь",
-    "顾客",
-    "客户",
-    "用户",
-    "お客様",
-    "고객",
-    "العميل",
-)
-_ASSISTANTS = (
-    "assistant",
-    "agent",
-    "operator",
-    "advisor",
-    "adviser",
-    "representative",
-    "rep",
-    "clerk",
-    "wizard",
-    "staff",
-    "support",
-    "seller",
-    "teacher",
-    "guide",
-    "doctor",
-    "admin",
-    "teammate",
-    "employee",
-    "0",
-    "agente",
-    "berater",
-    "mitarbeiter",
-    "kundenservice",
-    "conseiller",
-    "soporte",
-    "atendente",
-    "medewerker",
-    "оператор",
-    "агент",
-    "поддержка",
-    "客服",
-    "坐席",
-    "オペレーター",
-    "担当者",
-    "상담원",
-    "الموظف",
-)
-_MACHINES = (
-    "system",
-    "sys",
-    "bot",
-    "chatbot",
-    "ai",
-    "gpt",
-    "chatgpt",
-    "model",
-    "virtual assistant",
-    "virtual agent",
-)
-_NOTES = (
-    "system",
-    "sys",
-    "automated",
-    "automation",
-    "notification",
-    "event",
-    "info",
-    "system message",
-)
-
-WELL_KNOWN = {role: role for role in ROLES} | dict.fromkeys(_USERS, "user")
-WELL_KNOWN |= dict.fromkeys((*_ASSISTANTS, *_MACHINES), "assistant")
+_WORDS = tomllib.loads(Path(__file__).with_name("roles.toml").read_text(encoding="utf-8"))
+WELL_KNOWN = {
+    **{role: role for role in ROLES},
+    **dict.fromkeys(_WORDS["users"], "user"),
+    **dict.fromkeys([*_WORDS["assistants"], *_WORDS["machines"]], "assistant"),
+}
 """From names that give the role of a speaker away, in lower case, to the role."""
 
 IGNORE = "ignore"  # in place of a role: the speaker's turns are left out
@@ -207,82 +109,76 @@ class RoleMap:
     def _guesses(self, names: list[str], taken: set[str]) -> dict[str, str]:
         """Guess the roles that neither the user nor the order of turns decides."""
         guesses = {name: IGNORE for name in names if name in self.notes}
+        people = set(taken)  # roles of others than machines
         for name in names:
             role = WELL_KNOWN.get(name, "")
+            is_machine = name in _WORDS["machines"]
             # a bot hands over to an agent: both assist
-            shared = name in _MACHINES and role == "assistant"
-            if role and name not in guesses and (shared or role not in {*taken, *guesses.values()}):
+            is_shared = is_machine and role == "assistant"
+            if not role or name in guesses:
+                continue
+            if is_shared or role not in {*taken, *guesses.values()}:
                 guesses[name] = role
-        people = {role for name, role in guesses.items() if name not in _MACHINES} | taken
-        rest, known = (
-            [name for name in names if name not in guesses],
-            {*taken, *guesses.values()} & set(ROLES[:2]),
-        )
-        if rest and "user" in known and "assistant" not in people:
-            guesses |= dict.fromkeys(rest, "assistant")
-        elif rest and "user" not in known:
-            seldom = min(self.spoken[name] for name in rest)
-            often = [name for name in rest if self.spoken[name] >= _OFTEN * max(1, seldom)]
-            if often and "assistant" not in people:
-                guesses |= {name: "assistant" if name in often else "user" for name in rest}
-            elif known:
-                guesses |= dict.fromkeys(rest, "user")
-        return guesses
+                people |= set() if is_machine else {role}
+        rest = [name for name in names if name not in guesses]
+        known = {*taken, *guesses.values()} & set(ROLES[:2])
+        if not rest:
+            return guesses
+        if "user" in known:
+            return guesses | (dict.fromkeys(rest, "assistant") if "assistant" not in people else {})
+        seldom = max(1, min(self.spoken[name] for name in rest))
+        often = [name for name in rest if self.spoken[name] >= _OFTEN * seldom]
+        if often and "assistant" not in people:
+            return guesses | dict.fromkeys(rest, "user") | dict.fromkeys(often, "assistant")
+        return guesses | (dict.fromkeys(rest, "user") if known else {})
 
     def guess(self) -> str:
         """Return a sentence with the guesses and the words that confirm them.
 
         Empty without guesses.
         """
-        apart = self.in_order & {name for name, counts in self.guessed.items() if len(counts) > 1}
-        apart = self.in_order if apart or len(self.in_order) > _LISTED else set()
-        roles = {
-            name: counts.most_common(1)[0][0]
-            for name, counts in self.guessed.items()
-            if name not in apart
-        }
-        by_role = {
-            role: [name for name in roles if roles[name] == role]
-            for role in dict.fromkeys(roles.values())
-        }
-        sentences = [f"guessed {_listed(names)}: {role}" for role, names in by_role.items()]
+        several = {name for name, counts in self.guessed.items() if len(counts) > 1}
+        is_apart = bool(self.in_order & several) or len(self.in_order) > _LISTED
+        apart = self.in_order if is_apart else set()
+        by_role: dict[str, list[str]] = {}
+        for name, counts in self.guessed.items():
+            if name not in apart:
+                by_role.setdefault(counts.most_common(1)[0][0], []).append(name)
+        parts = [f"{_listed(names)}: {role}" for role, names in by_role.items()]
+        sentences = [f"guessed {'; '.join(parts)}"] if parts else []
         if apart:
-            who = _listed(sorted(apart))
             sentences.append(
-                f"given conversation by conversation to {who}: the first to speak is "
-                "the user, the next "
-                "the assistant"
+                f"given conversation by conversation to {_listed(sorted(apart))}: the first to "
+                "speak is the user, the next the assistant"
             )
         if not sentences:
             return ""
-        sentence = "roles: " + "; ".join(sentences).replace("; guessed ", "; ")
-        if apart:
-            return (
-                f"{sentence}; if that is wrong, say who is who, as in --roles "
-                "'Ann=assistant,*=user'"
-            )
-        most = max(by_role, key=lambda role: len(by_role[role]))
+        sentence = f"roles: {'; '.join(sentences)}"
+        words = self._words(by_role)
+        if apart or several or len(words) > _LISTED:
+            example = "say who is who, as in --roles 'Ann=assistant,*=user'"
+            return f"{sentence}; if that is wrong, {example}"
+        return f"{sentence}; to confirm or change it, say --roles '{','.join(words)}'"
+
+    def _words(self, by_role: dict[str, list[str]]) -> list[str]:
+        """Return what --roles would say; the role of many stands for the well-known names too."""
+        most = max(by_role, key=lambda role: len(by_role[role]), default="")
+        is_rest = len(by_role.get(most, ())) > _OFTEN
         words = [
             f"{name}={role}"
-            for name, role in roles.items()
-            if role != most or len(by_role[most]) <= _OFTEN
+            for role, names in by_role.items()
+            for name in names
+            if role != most or not is_rest
         ]
-        if len(by_role[most]) > _OFTEN:  # stands for the well-known names too
-            words += [
-                *(f"{name}={role}" for name, role in self.sure.items() if role != most),
-                f"{REST}={most}",
-            ]
-        if len(words) > _LISTED or any(len(counts) > 1 for counts in self.guessed.values()):
-            return (
-                f"{sentence}; if that is wrong, say who is who, as in --roles "
-                "'Ann=assistant,*=user'"
-            )
-        given = (f"{name}={role}" for name, role in self.given.items() if name in {*self.met, REST})
-        return f"{sentence}; to confirm or change it, say --roles '{','.join([*given, *words])}'"
+        if is_rest:
+            words += [f"{name}={role}" for name, role in self.sure.items() if role != most]
+            words.append(f"{REST}={most}")
+        given = [f"{key}={self.given[key]}" for key in self.given if key in {*self.met, REST}]
+        return given + words
 
 
 def _notes_among(keys: Collection[str]) -> set[str]:
-    notes = {key for key in keys if key in _NOTES}
+    notes = {key for key in keys if key in _WORDS["notes"]}
     return notes if len(keys) - len(notes) > 1 else set()
 
 

@@ -94,13 +94,14 @@ def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
     from pyarrow.parquet import ParquetFile
 
     with _readable(path), ParquetFile(path) as file:
+        inner = {field.name: getattr(field.type, "value_type", None) for field in file.schema_arrow}
         columns = [
-            field.name
-            for field in file.schema_arrow
-            if not types.is_list(field.type) or not types.is_floating(field.type.value_type)
+            name for name, kind in inner.items() if kind is None or not types.is_floating(kind)
         ]
-        for batch in file.iter_batches(_BATCH, columns=columns):
-            yield from batch.to_pylist()
+        # one by one: pyarrow joins no lists of several
+        for group in range(file.num_row_groups):
+            for batch in file.iter_batches(_BATCH, row_groups=[group], columns=columns):
+                yield from batch.to_pylist()
 
 
 @contextmanager

@@ -1,14 +1,12 @@
-"""Extract the flow of dialogues, for Python and ``dialemb flow`` alike; no step is repeated."""
+"""Extract the flow of dialogues, for Python and ``dialemb flow`` alike."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
-from importlib.metadata import version
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,15 +20,14 @@ from ...drawing import visible
 from ...encoders import Encoder, load_encoder
 from ...encoders.embedding_cache import RememberingEncoder
 from ...errors import InputError
-from ...hashing import json_key
 from ...metrics.vectors import unit_vectors
 from ...storage.files import check_writable
 from ...storage.frames import counted, data_frame, notebook_view
 from ...storage.pretrained import default_encoder
 from ..pages.page import write_page
 from .flow import Flow, Utterances, read_utterances
-from .flow_clustering import check_roles, cluster_by_role
-from .flow_folder import CACHE, PAGE, UTTERANCES, StoredFlow, read_flow, read_kinds, write_report
+from .flow_clustering import Choice, cluster_by_role
+from .flow_folder import CACHE, PAGE, UTTERANCES, StoredFlow, write_report
 from .graph import END, START, Pruning, Weights, pruned, readable
 from .language_model_names import find_writer, named_by_model
 from .outcomes import outcomes_apart
@@ -56,19 +53,14 @@ all domains together have 0.31 (STAR), 0.23 (SGD) and 0.39 (MultiWOZ; its develo
 class FlowSettings:
     """How a flow is made of utterances.
 
-    An InputError reports values out of range and a missing language model.
+    An InputError reports values out of range and a language model that cannot be asked.
     """
 
-    clusters: int | Mapping[str, int] | None = (
-        None  # of each role, or of the named ones; None to choose
-    )
-    threshold: float | Mapping[str, float] | None = (
-        None  # the distance at which clusters are no longer merged
-    )
-    names: str = NEAREST  # or "phrases", "api:MODEL", or a language model's folder or Hub id
-    nodes: float | None = (
-        None  # see `hf_dialemb.apps.flow.graph.Pruning`, as for the next two; None to choose
-    )
+    # of each role, or of the named ones; None to choose
+    clusters: int | Mapping[str, int] | None = None
+    names: str = NEAREST  # or "phrases", or "api:MODEL"
+    # see `hf_dialemb.apps.flow.graph.Pruning`, as for the next two; None to choose
+    nodes: float | None = None
     edges: float | None = None
     weights: Weights | None = None
     seed: int = 0
@@ -86,6 +78,7 @@ class ExtractedFlow:
     """A flow, and the part of it that is shown."""
 
     stored: StoredFlow
+    choices: Mapping[str, Choice]  # how the number of clusters of each role was decided
     pruning: Pruning
 
     @property
@@ -103,11 +96,11 @@ class ExtractedFlow:
         """
         import networkx
 
-        flow, shown, graph = self.flow, pruned(self.flow.graph, self.pruning), networkx.DiGraph()
+        flow, graph = self.flow, networkx.DiGraph()
+        shown = pruned(flow.graph, self.pruning)
+        count = len(flow.trajectories)
         for _, name in (START, END):
-            graph.add_node(
-                name, role="", name=name.strip("[]"), count=len(flow.trajectories), shown=True
-            )
+            graph.add_node(name, role="", name=name.strip("[]"), count=count, shown=True)
         for cluster in flow.clusters:
             facts = {"role": cluster.role, "name": cluster.name, "count": cluster.size}
             graph.add_node(cluster.id, **facts, shown=cluster.state in shown.nodes)
@@ -128,11 +121,11 @@ class ExtractedFlow:
 
     def page(self, path: str | Path) -> None:
         """Write the page: one HTML file, whole or not at all."""
-        write_page(self.flow, Path(path), self.pruning, choices=self.stored.choices)
+        write_page(self.flow, Path(path), self.pruning, choices=self.choices)
 
     def save(self, folder: str | Path) -> None:
         """Write all files of ``dialemb flow``, whose other commands go on from the folder."""
-        write_report(self.stored, self.pruning, Path(folder))
+        write_report(self.stored, self.choices, self.pruning, Path(folder))
 
     def lines(self) -> Iterator[str]:
         """Describe the flow in lines.
@@ -140,16 +133,16 @@ class ExtractedFlow:
         Its size, how clusters were chosen, what is shown, and the main path.
         """
         flow, pruning = self.flow, self.pruning
-        yield f"{len(flow.utterances.dialogues):,} dialogues with {len(flow.utterances):,} utterances"
-        yield from (f"{role}: {choice.sentence}" for role, choice in self.stored.choices.items())
+        dialogues = len(flow.utterances.dialogues)
+        yield f"{dialogues:,} dialogues with {len(flow.utterances):,} utterances"
+        yield from (f"{role}: {choice.sentence}" for role, choice in self.choices.items())
         graph = pruned(flow.graph, pruning)
         options = f"--nodes {pruning.nodes:g} --edges {pruning.edges:g} --weights {pruning.weights}"
         if not graph.states:
-            yield f"Nothing is frequent enough to be shown ({options}): lower the thresholds, here or on the page"
+            yield f"Nothing is frequent enough to be shown ({options}): lower the thresholds"
             return
-        sizes = (
-            f"{len(graph.states)} of {len(flow.clusters)} states and {len(graph.edges)} transitions"
-        )
+        states, transitions = len(graph.states), len(graph.edges)
+        sizes = f"{states} of {len(flow.clusters)} states and {transitions} transitions"
         yield f"Shown are {sizes} ({options})"
         main = typical_path(flow)
         yield f"Main path, as in {short(main.dialogue)}:"
@@ -160,15 +153,10 @@ class ExtractedFlow:
         yield from main.with_gaps(steps, "  …")
 
     def __repr__(self) -> str:
-        sizes = (
-            len(self.flow.utterances.dialogues),
-            len(self.flow.utterances),
-            len(self.flow.clusters),
-        )
-        return (
-            f"{self.flow.title}: "
-            f"{', '.join(map(counted, sizes, ('dialogue', 'utterance', 'state')))}"
-        )
+        utterances = self.flow.utterances
+        sizes = len(utterances.dialogues), len(utterances), len(self.flow.clusters)
+        counts = map(counted, sizes, ("dialogue", "utterance", "state"))
+        return f"{self.flow.title}: {', '.join(counts)}"
 
     def _repr_html_(self) -> str:
         clusters = sorted(self.flow.clusters, key=lambda cluster: -cluster.size)
@@ -199,102 +187,67 @@ def extract_flow(
             loaded spec, ``dialemb flow next`` and ``compare`` can go on from the saved flow, and
             vectors are kept in ``output``.
         vectors: The vectors of all utterances in order, ``(N, D)``; then no encoder is loaded.
-        output: A folder to write everything to. Steps that it has of another run are not repeated.
+        output: A folder to write everything to.
         title: The title of the page.
         overview: The folder of a page of topics: the page links back to it, and vectors are kept
             there.
-        **settings: Fields of `FlowSettings`: ``clusters``, ``threshold``, ``names``, ``nodes``,
+        **settings: Fields of `FlowSettings`: ``clusters``, ``names``, ``nodes``,
             ``edges``, ``weights`` and ``seed``; and how files are read, as in `load_dialogues`.
 
     Raises:
         InputError: There is no dialogue, a setting is wrong, or vectors do not fit.
     """
     reading = {name: settings.pop(name) for name in OPTIONS if name in settings}
-    wanted, utterances = (
-        FlowSettings(**settings),
-        read_utterances(load_dialogues(dialogues, **reading)),
-    )
-    check_roles(wanted.clusters, wanted.threshold, utterances.roles)
-    folder, model = (
-        Path(output) if output is not None else None,
-        encoder if isinstance(encoder, str) else "",
-    )
+    wanted = FlowSettings(**settings)
+    utterances = read_utterances(load_dialogues(dialogues, **reading))
+    folder = Path(output) if output is not None else None
+    facts = {"model": "", "vectors": "", "corpus": title}
     if vectors is None:
         loaded = load_encoder(encoder or default_encoder("action"))
-        model = loaded.spec
+        if loaded.spec:
+            facts.update(model=loaded.spec, vectors=source_of(loaded))
         cache = Path(overview or folder) / CACHE if folder else None
-        embed: Callable[[], NDArray[np.float32]] = partial(
-            utterance_vectors, loaded, utterances.texts, cache
-        )
-        vectors = None if model else embed()
-    if vectors is None:
-        source = source_of(loaded)
+        rows = utterance_vectors(loaded, utterances.texts, cache)
     else:
-        ready = checked_vectors(vectors, len(utterances), "utterance")
-        source, embed = (
-            hashlib.sha256(np.ascontiguousarray(ready).tobytes()).hexdigest(),
-            lambda: ready,
-        )
-    kinds = read_kinds(folder, set(utterances.texts)) if folder else {}
-    facts = {
-        "model": model,
-        "vectors": source,
-        "corpus": title,
-        **({"kinds": kinds} if kinds else {}),
-    }
-    stored = _extracted(utterances, embed, wanted, facts, folder)
+        rows = checked_vectors(vectors, len(utterances), "utterance")
+    stored, choices = _extracted(utterances, rows, wanted, facts, folder)
     pruning = readable(stored.flow.graph, wanted.nodes, wanted.edges, wanted.weights)
     if folder:
         back = Path(os.path.relpath(Path(overview) / PAGE, folder)).as_posix() if overview else ""
-        write_report(stored, pruning, folder, back)
-    return ExtractedFlow(stored, pruning)
+        write_report(stored, choices, pruning, folder, back)
+    return ExtractedFlow(stored, choices, pruning)
 
 
 def _extracted(
     utterances: Utterances,
-    embed: Callable[[], NDArray[np.float32]],
+    vectors: NDArray[np.float32],
     settings: FlowSettings,
     facts: Mapping[str, Any],
     folder: Path | None,
-) -> StoredFlow:
-    """Cluster utterances and name the clusters, or read the result of another run.
+) -> tuple[StoredFlow, dict[str, Choice]]:
+    """Cluster utterances by their vectors, ``(N, D)``, and name the clusters.
 
-    ``embed`` returns the vectors, ``(N, D)``. Names by a language model, which may fail, are asked
-    for again.
+    Return the flow, and how the number of clusters of each role was decided. A ``folder`` keeps the
+    answers of a language model.
     """
-    asked = {name: getattr(settings, name) for name in ("clusters", "threshold", "seed")}
-    contents = {**vars(utterances), "places": utterances.places.tolist()}
-    key = json_key([version("hf-dialemb"), contents, dict(facts), asked, settings.names])
-    if folder and settings.names in (NEAREST, PHRASES) and (kept := _kept(folder, key)):
-        return kept
-    vectors, by_role = embed(), utterances.rows_by_role()
-    texts = {role: [utterances.texts[row] for row in rows] for role, rows in by_role.items()}
-    clusterings = cluster_by_role(vectors, utterances.roles, **asked)
+    by_role = utterances.rows_by_role()
+    clusterings = cluster_by_role(
+        vectors, utterances.roles, clusters=settings.clusters, seed=settings.seed
+    )
     clusterings = outcomes_apart(
-        clusterings, texts, {role: vectors[rows] for role, rows in by_role.items()}
+        clusterings,
+        {role: [utterances.texts[row] for row in rows] for role, rows in by_role.items()},
+        {role: vectors[rows] for role, rows in by_role.items()},
     )
     labels = {role: clustering.labels for role, clustering in clusterings.items()}
     choices = {role: clustering.choice for role, clustering in clusterings.items()}
-    decided = {
-        "clusters": {role: int(of_role.max()) + 1 for role, of_role in labels.items()},
-        "chosen_by": {role: choice.kind for role, choice in choices.items()},
-        "names": settings.names,
-        "seed": settings.seed,
-    }
-    flow = named(facts["corpus"], utterances, vectors, labels, {**facts, **decided})
+    decided = {**facts, "names": settings.names, "seed": settings.seed}
+    flow = named(facts["corpus"], utterances, vectors, labels, decided)
     if settings.names == PHRASES:
         flow = phrase_names(flow)
     elif settings.names != NEAREST:
         flow = named_by_model(flow, settings.names, folder / CACHE / "names" if folder else None)
-    return StoredFlow(flow, centroids(vectors, flow.labels), key, choices)
-
-
-def _kept(folder: Path, key: str) -> StoredFlow | None:
-    try:
-        stored = read_flow(folder)
-    except InputError:
-        return None
-    return stored if stored.key == key else None
+    return StoredFlow(flow, centroids(vectors, flow.labels)), choices
 
 
 def utterance_vectors(
@@ -317,19 +270,14 @@ def checked_vectors(vectors: Any, count: int, of: str) -> NDArray[np.float32]:
     An InputError reports others, and numbers that are not finite.
     """
     given = np.asarray(vectors)
-    if given.ndim != 2 or len(given) != count or not given.size or given.dtype.kind != "f":
+    if given.ndim != 2 or len(given) != count or given.dtype.kind != "f":
         raise InputError(
             f"vectors: got {given.dtype} of shape {given.shape}, expected floats of shape "
-            f"({count}, D), a row for "
-            f"each {of} in order; write them again"
+            f"({count}, D), a row for each {of} in order; write them again"
         )
-    with np.errstate(over="ignore"):
-        rows: NDArray[np.float32] = given.astype(np.float32)
+    rows: NDArray[np.float32] = given.astype(np.float32)
     if not np.isfinite(rows).all():
-        raise InputError(
-            "vectors: got NaN, infinity or numbers beyond float32, expected finite ones; write "
-            "them again"
-        )
+        raise InputError("vectors: got NaN or infinity, expected finite numbers; write them again")
     return rows
 
 
@@ -343,9 +291,7 @@ def about_several_things(dialogues: Sequence[Dialogue]) -> bool:
 
 
 def check_output(folder: Path, source: str) -> None:
-    """Raise an InputError where the files of a flow cannot be written, or would replace what is
-    read.
-    """
+    """Raise an InputError where files of a flow cannot be written or would replace the source."""
     for name in (PAGE, UTTERANCES):
         check_writable(folder / name, source)
 

@@ -31,8 +31,7 @@ class Utterances:
     roles: tuple[str, ...]  # who speaks
     texts: tuple[str, ...]
     actions: tuple[str, ...]  # the annotated action of each utterance, or an empty text
-    # the name of each speaker, or an empty text; no names at all where none is known
-    names: tuple[str, ...] = ()
+    names: tuple[str, ...]  # the name of each speaker, or an empty text
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -123,26 +122,25 @@ def read_utterances(dialogues: Iterable[Dialogue]) -> Utterances:
         ids[name] = None
     if not ids:
         raise InputError("got no dialogue, expected at least one; look at the input")
-    names = tuple(turn.name for _, turn in turns)
     return Utterances(
         tuple(ids),
         np.array([place for place, _ in turns], dtype=np.int32),
         tuple(turn.role for _, turn in turns),
         tuple(" ".join(turn.content.split()) for _, turn in turns),
         tuple(unified_turn(turn).action for _, turn in turns),
-        names if any(names) else (),
+        tuple(turn.name for _, turn in turns),
     )
 
 
 def numbered(groups: Sequence[Group]) -> tuple[dict[Group, tuple[str, int]], NDArray[np.int32]]:
-    """Assign numbers to the groups of N utterances.
+    """Assign numbers to the groups of N utterances, by role, then by falling size.
 
-    By role, then by falling size, then by first occurrence.
-
-    Returns the id and the size of each group, in that order, and the number of each utterance's
-    group, ``(N,)``.
+    Returns:
+        The id and the size of each group, in that order, and the number of each utterance's group,
+        ``(N,)``.
     """
-    sizes, of_role, ids = Counter(groups), Counter[str](), dict[Group, tuple[str, int]]()
+    sizes, of_role = Counter(groups), Counter[str]()
+    ids: dict[Group, tuple[str, int]] = {}
     for group in sorted(sizes, key=lambda group: (group[0], -sizes[group])):
         of_role[group[0]] += 1
         ids[group] = f"{group[0]}-{of_role[group[0]]}", sizes[group]
@@ -153,8 +151,11 @@ def numbered(groups: Sequence[Group]) -> tuple[dict[Group, tuple[str, int]], NDA
 def restricted_to(utterances: Utterances, rows: NDArray[np.intp]) -> Utterances:
     """Keep some utterances, in order, and their dialogues."""
     places, renumbered = np.unique(utterances.places[rows], return_inverse=True)
-    columns = (utterances.roles, utterances.texts, utterances.actions, utterances.names)
-    kept = (tuple(column[row] for row in rows if column) for column in columns)
     return Utterances(
-        tuple(utterances.dialogues[place] for place in places), renumbered.astype(np.int32), *kept
+        tuple(utterances.dialogues[place] for place in places),
+        renumbered.astype(np.int32),
+        tuple(utterances.roles[row] for row in rows),
+        tuple(utterances.texts[row] for row in rows),
+        tuple(utterances.actions[row] for row in rows),
+        tuple(utterances.names[row] for row in rows),
     )

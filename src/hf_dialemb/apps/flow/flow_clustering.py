@@ -1,8 +1,5 @@
-"""Cluster the utterances of each role by average linkage and cosine, as the official program of
-Dialog2Flow does.
-"""
+"""Cluster the utterances of each role by average linkage and cosine (Dialog2Flow)."""
 
-import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -15,9 +12,8 @@ from ...metrics.vectors import unit, unit_vectors
 from ...storage.frames import counted
 
 MOST_CLUSTERS = 100  # of a role where no number is given: a person reads no more
-MOST_OF_A_ROLE = (
-    0.3  # the largest share of a role's utterances in a wide cluster where no number is given
-)
+# the largest share of a role's utterances in a wide cluster where no number is given
+MOST_OF_A_ROLE = 0.3
 CLEAR = 0.15  # a knee with a lower score is not taken; in few utterances it is noise
 SHARE_OF_HIGHEST = 2 / 3
 """Of the distance at which all are one: where to cut without a clear knee.
@@ -31,8 +27,8 @@ MOST_EXACT = 6000  # distinct vectors that are linked as they are: their distanc
 GROUPS = 5000  # groups that more vectors are put into, about
 REGION = 2500  # vectors of a region, about; at most `MOST_EXACT`
 _SAMPLE = 20_000  # vectors from which the middles of regions are computed
-# 20 different utterances make more than 2 clusters; without a knee, 5 or more
-_MANY, _FEWEST = (20, 5)
+_MANY = 20  # different utterances that make more than 2 clusters
+_FEWEST = 5  # clusters that they make without a knee
 _SAME = 1e-7  # a distance below this is rounding
 
 Merges = NDArray[np.float64]
@@ -56,7 +52,6 @@ class Choice:
     """The number of clusters of a role, and the reason."""
 
     kind: Literal["number", "threshold", "chosen"]  # a number or threshold was given, or neither
-    value: float  # the given number or threshold; the best score where the number was chosen
     count: int  # the number of clusters
     curve: Curve  # empty where there is one distinct vector
     sentence: str  # for a person
@@ -78,54 +73,31 @@ def cluster_by_role(
     roles: Sequence[str],
     *,
     clusters: int | Mapping[str, int] | None = None,
-    threshold: float | Mapping[str, float] | None = None,
     seed: int = 0,
 ) -> dict[str, Clustering]:
     """Cluster the utterances of each role by their vectors, ``(N, D)``.
 
-    Roles in alphabetical order.
-
-    Equal texts should have equal vectors. A vector of zeros gets the direction of the first axis,
-    as in the official program. ``clusters`` is their number for each role, or for the roles that a
-    mapping names, and ``threshold`` likewise the distance below which clusters are merged. The seed
-    is that of the groups of a large role; nothing else is random. An InputError says that a number
-    or threshold is of no role or out of bounds, or a role has both.
+    Roles are in alphabetical order. Equal texts should have equal vectors. A vector of zeros gets
+    the direction of the first axis, as in the official program. ``clusters`` is their number for
+    each role, or for the roles that a mapping names. The seed is that of the groups of a large
+    role; nothing else is random. An
+    InputError says that a number is of no role or out of bounds.
     """
-    check_roles(clusters, threshold, roles)
-    names, clusterings = np.array(roles, dtype=object), {}
-    for role in sorted(set(roles)):
-        count = clusters.get(role) if isinstance(clusters, Mapping) else clusters
-        distance = threshold.get(role) if isinstance(threshold, Mapping) else threshold
-        try:
-            clusterings[role] = cluster(
-                vectors[names == role], clusters=count, threshold=distance, seed=seed
+    speakers = sorted(set(roles))
+    counts = clusters if isinstance(clusters, Mapping) else dict.fromkeys(speakers, clusters)
+    for role in counts:
+        if role not in speakers:
+            raise InputError(
+                f"field clusters: got role '{role}', expected one of {', '.join(speakers)}"
             )
+    names, clusterings = np.array(roles, dtype=object), {}
+    for role in speakers:
+        try:
+            own = vectors[names == role]
+            clusterings[role] = cluster(own, clusters=counts.get(role), seed=seed)
         except InputError as error:
             raise InputError(f"role {role}: {error}") from error
     return clusterings
-
-
-def check_roles(
-    clusters: int | Mapping[str, int] | None,
-    threshold: float | Mapping[str, float] | None,
-    roles: Iterable[str],
-) -> None:
-    """Raise an InputError for a number of a role that does not speak, and for two numbers of one
-    role.
-    """
-    speakers = sorted(set(roles))
-    decided: dict[str, str] = {}
-    for name, given in (("clusters", clusters), ("threshold", threshold)):
-        for role in given if isinstance(given, Mapping) else speakers if given is not None else ():
-            if role not in speakers:
-                raise InputError(
-                    f"field {name}: got role '{role}', expected one of {', '.join(speakers)}; "
-                    "correct it"
-                )
-            if decided.setdefault(role, name) != name:
-                raise InputError(
-                    f"role {role}: got field clusters and field {name}, expected one; leave one out"
-                )
 
 
 def cluster(
@@ -137,19 +109,12 @@ def cluster(
 ) -> Clustering:
     """Cluster vectors of one role, ``(N, D)``; see `cluster_by_role`.
 
-    A chosen number is at least 2 where there are two distinct vectors, and at most `MOST_CLUSTERS`;
-    a wide cluster with a knee of its own is split once more. More than `MOST_EXACT` distinct
-    vectors are grouped first.
+    ``threshold`` is the mean cosine distance below which clusters are merged. A chosen number is at
+    least 2 where there are two distinct vectors, and at most `MOST_CLUSTERS`; a wide cluster with a
+    knee of its own is split once more. More than `MOST_EXACT` distinct vectors are grouped first.
     """
-    if clusters is not None and (clusters != int(clusters) or clusters < 1):
-        raise InputError(
-            f"field clusters: got {clusters}, expected a whole number from 1 on; correct it"
-        )
-    if threshold is not None and not 0 < threshold < math.inf:
-        raise InputError(
-            f"field threshold: got {threshold}, expected a distance above 0, such as 0.5; correct "
-            "it"
-        )
+    if clusters is not None and clusters < 1:
+        raise InputError(f"field clusters: got {clusters}, expected 1 or more; correct it")
     clustering = _linked(vectors, clusters, threshold, seed)
     return _largest_split(vectors, clustering, seed) if _bends(clustering.choice) else clustering
 
@@ -179,11 +144,7 @@ def _largest_split(vectors: NDArray[Any], clustering: Clustering, seed: int) -> 
     count = int(labels.max()) + 1
     if count == len(sizes):
         return clustering
-    largest = (
-        f"What held more than {100 * MOST_OF_A_ROLE:.0f} % of all was split in the same "
-        "way: "
-        f"{count} in all."
-    )
+    largest = f"What held more than {MOST_OF_A_ROLE:.0%} of all was split again: {count} in all."
     choice = replace(clustering.choice, sentence=f"{clustering.choice.sentence} {largest}")
     return Clustering(in_order(labels.tolist()), choice, clustering.merges)
 
@@ -195,80 +156,49 @@ def _linked(
     leaves: NDArray[Any] = in_order(vector.tobytes() for vector in vectors)
     distinct = np.array(vectors[np.unique(leaves, return_index=True)[1]])
     distinct[~distinct.any(axis=1), 0] = 1
-    weights, kind = np.bincount(leaves).astype(np.float64), "distinct utterances"
+    weights = np.bincount(leaves).astype(np.float64)
     if len(distinct) <= MOST_EXACT:
         means = unit_vectors(distinct)
     else:
-        groups, means, weights = grouped_leaves(
-            unit(distinct), weights, threshold=threshold, seed=seed
-        )
-        leaves, kind = groups[leaves], "groups that utterances are put in first"
+        groups, means, weights = grouped_leaves(unit(distinct), weights, seed=seed)
+        leaves = groups[leaves]
     if number is not None and number > len(means):
         raise InputError(
-            f"field clusters: got {number}, expected at most {len(means)}, the {kind}; lower it"
+            f"field clusters: got {number}, expected at most {len(means)}, the different "
+            "utterances or their groups; lower it"
         )
     merges = average_linkage(means, weights)
-    choice = _choice(merges, number, threshold, len(vectors))
+    choice = _choice(merges, number, threshold)
     return Clustering(cut(merges, choice.count)[leaves], choice, merges)
 
 
-def _choice(merges: Merges, number: int | None, threshold: float | None, utterances: int) -> Choice:
+def _choice(merges: Merges, number: int | None, threshold: float | None) -> Choice:
     curve = _curve(merges)
     if number is not None:
-        return Choice(
-            "number", number, number, curve, f"{counted(number, 'cluster')}, as asked for."
-        )
+        return Choice("number", number, curve, f"{counted(number, 'cluster')}, as asked for.")
     if threshold is not None:
         count = number_below(merges, threshold)
-        sentence = f"those at a mean cosine distance below {threshold:g}, as asked for, are one."
-        return Choice(
-            "threshold", threshold, count, curve, f"{counted(count, 'cluster')}: {sentence}"
-        )
+        sentence = f"{counted(count, 'cluster')} at a distance of {threshold:g}, as asked for."
+        return Choice("threshold", count, curve, sentence)
     if not curve or merges[-1, 2] <= _SAME:
-        reason = "all utterances are the same" if utterances > 1 else "there is one utterance"
-        return Choice("chosen", 0.0, 1, curve, f"1 cluster, as {reason}.")
+        return Choice("chosen", 1, curve, "1 cluster: all utterances are the same.")
     count, distance, score = max(curve, key=lambda point: point[2])
-    if score < CLEAR:
-        count, sentence = _without_knee(merges, "the curve of distances has no clear bend")
-    elif count == 2 and len(merges) >= _MANY - 1:
-        count, sentence = _without_knee(
-            merges, "the curve of distances bends only at 2, which say too little"
-        )
+    if score < CLEAR or (count == 2 and len(merges) >= _MANY - 1):
+        count = _without_knee(merges)
+        sentence = f"{counted(count, 'cluster')}, as the curve of distances has no clear bend."
     else:
         sentence = (
             f"{counted(count, 'cluster')}, where the curve of distances bends: with fewer, unlike "
-            "groups would be "
-            f"joined (mean cosine distance {distance:.2f}); with more, alike ones would be split."
+            f"groups would be joined (mean cosine distance {distance:.2f})."
         )
-    return Choice("chosen", score, count, curve, sentence)
+    return Choice("chosen", count, curve, sentence)
 
 
-def _without_knee(merges: Merges, reason: str) -> tuple[int, str]:
-    """Cut at a share of the highest distance, within bounds.
-
-    Return the number of clusters and a sentence.
-    """
+def _without_knee(merges: Merges) -> int:
+    """Return the number of clusters below a share of the highest distance, within bounds."""
     leaves, threshold = len(merges) + 1, SHARE_OF_HIGHEST * float(merges[-1, 2])
-    below, half = number_below(merges, threshold), (leaves + 1) // 2
-    count = max(_FEWEST if leaves >= _MANY else 2, min(below, half, MOST_CLUSTERS))
-    distance = (
-        f"a mean cosine distance of {threshold:.2f}, two thirds of that at which all would be one"
-    )
-    if count == below:
-        return (
-            count,
-            f"{counted(count, 'cluster')}: {reason}, so clusters were joined up to {distance}.",
-        )
-    end = f"stopped at {count}, as fewer say too little"
-    if count < below:
-        most = (
-            "half as many as there are different utterances"
-            if count == half
-            else "what a person can read"
-        )
-        end = f"went on to {most}"
-    joined = f"{reason}; joining clusters up to {distance}, would leave {below}, so joining {end}."
-    return count, f"{counted(count, 'cluster')}: {joined}"
+    most = min(number_below(merges, threshold), (leaves + 1) // 2, MOST_CLUSTERS)
+    return max(_FEWEST if leaves >= _MANY else 2, most)
 
 
 def _curve(merges: Merges) -> Curve:
@@ -332,32 +262,33 @@ def _ascending(
 
     leaves, joined = len(weights), DisjointSet(range(len(weights)))
     # of the cluster that has a leaf for its root
-    numbers, sizes = (list(range(leaves)), weights.tolist())
+    numbers, sizes = list(range(leaves)), weights.tolist()
     merges = np.zeros((leaves - 1, 4))
     for row, place in enumerate(np.argsort(heights, kind="stable")):
         roots = [joined[leaf] for leaf in pairs[place].tolist()]
         size = sum(sizes[root] for root in roots)
         merges[row] = *sorted(numbers[root] for root in roots), heights[place], size
         joined.merge(*roots)
-        numbers[joined[roots[0]]], sizes[joined[roots[0]]] = leaves + row, size
+        root = joined[roots[0]]
+        numbers[root] = leaves + row
+        sizes[root] = size
     return merges
 
 
 def cut(merges: Merges, number: int) -> NDArray[np.int32]:
-    """Return the cluster of each leaf, ``(L,)``, numbered by first leaves, once ``number`` in ``[1,
-    L]`` are left.
+    """Return the cluster of each leaf, ``(L,)``, once ``number`` in ``[1, L]`` are left.
+
+    Clusters are numbered by their first leaves.
     """
     leaves = len(merges) + 1
     owner = np.arange(2 * leaves - 1)
-    for row in range(
-        leaves - number - 1, -1, -1
-    ):  # from the top down, so that an owner's owner is known
+    for row in reversed(range(leaves - number)):  # so that an owner's owner is known
         owner[merges[row, :2].astype(np.intp)] = owner[leaves + row]
     return in_order(owner[:leaves].tolist())
 
 
 def number_below(merges: Merges, threshold: float) -> int:
-    """Count the clusters that are left when only merges at a distance below the threshold are made."""
+    """Count the clusters that are left after all merges at a distance below the threshold."""
     return int((merges[:, 2] >= threshold).sum()) + 1
 
 
@@ -367,19 +298,18 @@ def grouped_leaves(
     *,
     groups: int = GROUPS,
     region: int = REGION,
-    threshold: float | None = None,
     seed: int = 0,
 ) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
     """Put distinct unit vectors, ``(U, D)``, into about ``groups`` groups of near ones.
 
     k-means divides the vectors into regions of about ``region``. Within each, average linkage
-    merges up to one distance for all regions that leaves ``groups`` groups, or up to a lower
-    threshold. Linking the groups is then exact, see `average_linkage`. Each vector stands for a
-    number of equal ones, ``counts`` ``(U,)``.
+    merges up to one distance for all regions that leaves ``groups`` groups. Linking the groups is
+    then exact, see `average_linkage`. Each vector stands for a number of equal ones, ``counts``
+    ``(U,)``.
 
-    Returns the group of each vector, ``(U,)``, and the mean ``(L, D)`` and the number of vectors
-    ``(L,)`` of each group. An InputError says that the threshold leaves more than `MOST_EXACT`
-    groups.
+    Returns:
+        The group of each vector, ``(U,)``, and the mean ``(L, D)`` and the number of vectors
+        ``(L,)`` of each group.
     """
     from scipy.sparse import csr_array
 
@@ -388,16 +318,6 @@ def grouped_leaves(
     heights = np.sort(np.concatenate([merges[:, 2] for merges in trees]))
     made = len(units) - groups
     highest = float(heights[made]) if made < len(heights) else np.inf
-    if threshold is not None and threshold < highest:
-        left = sum(number_below(merges, threshold) for merges in trees)
-        if left > MOST_EXACT:
-            raise InputError(
-                f"field threshold: got {threshold:g}, which leaves about {left:,} clusters, "
-                "expected at most "
-                f"{MOST_EXACT:,}, which can be compared; raise it, to "
-                f"{round(highest + 0.005, 2):g} or more"
-            )
-        highest = threshold
     labels, count = np.zeros(len(units), dtype=np.intp), 0
     for rows, merges in zip(regions, trees, strict=True):
         number = number_below(merges, highest)
@@ -415,16 +335,16 @@ def _regions(units: NDArray[np.float32], region: int, seed: int) -> list[NDArray
 
     waiting, regions = [np.arange(len(units))], list[NDArray[np.intp]]()
     while waiting:
-        own = units[rows := waiting.pop()]
+        rows = waiting.pop()
+        own = units[rows]
         sample = np.random.default_rng(seed).choice(len(own), min(len(own), _SAMPLE), replace=False)
         means = KMeans(max(2, round(len(own) / region)), n_init=1, max_iter=20, random_state=seed)
-        with threadpool_limits(
-            1
-        ):  # threads sum in any order, so that nearly equal distances may change sides
+        # Threads sum in any order, so that nearly equal distances could change sides.
+        with threadpool_limits(1):
             labels = means.fit(own[np.sort(sample)]).predict(own)
         parts = [rows[labels == label] for label in np.unique(labels)]
-        for part in (
-            parts if len(parts) > 1 else np.array_split(rows, 2)
-        ):  # any halves where no middle divides them
+        if len(parts) == 1:  # no middle divides them
+            parts = np.array_split(rows, 2)
+        for part in parts:
             (regions if len(part) <= MOST_EXACT else waiting).append(part)
     return regions

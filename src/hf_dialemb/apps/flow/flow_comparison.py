@@ -6,10 +6,9 @@ What is new, how they end, and how they go.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import chain, count
 from math import floor
 from pathlib import Path
 from typing import Any
@@ -35,9 +34,8 @@ from .step_names import centroids, named
 TRANSITIONS = "transitions.csv"
 SIGNIFICANT = 0.05  # a difference with a higher corrected p may be chance
 _LISTED = 10  # differences that are printed
-_FAR = (
-    0.01  # the share of the flow's own utterances that lie as far from their states as what is new
-)
+# the share of the flow's own utterances that lie as far from their states as what is new
+_FAR = 0.01
 _FEWEST = 5  # dialogues with a new state
 _ONE = 0.5  # the mean cosine distance below which new utterances are one state
 
@@ -71,36 +69,27 @@ class FlowChanges:
     flow: Flow  # with both, and with states that are new in the second
     comparison: Comparison
     new: tuple[ShareDifference, ...]  # dialogues with a new state
-    ends: tuple[ShareDifference, ...]  # dialogues that end in a way
 
     def lines(self) -> Iterator[str]:
         """Say what differs: new states, then ends, then transitions, the surest of these first."""
         (first, second), sizes = self.comparison.names, self.comparison.dialogues
         yield f"{first}: {sizes[0]:,} dialogues; {second}: {sizes[1]:,}"
-        yield from self.findings()
+        yield from self.comparison.findings
         yield from _listed(self.flow, self.comparison.differences)
-
-    def findings(self) -> list[str]:
-        """Say which states are new, and which ends differ."""
-        new = [
-            f"New in {self.comparison.names[1]}: {change.name}, {change} of dialogues"
-            for change in self.new
-        ]
-        return new + [f"Conversations that are {end.name}: {end}" for end in self.ends if end.sure]
 
 
 def tested_shares(
     tables: Sequence[tuple[str, tuple[int, int], tuple[int, int]]],
 ) -> list[ShareDifference]:
-    """Test shares of two sets, each a name, counts and sizes, by Fisher's test, corrected together
-    by Holm's rule.
+    """Test shares of two sets, each a name, counts and sizes, by Fisher's exact test.
+
+    Holm's rule corrects all of them together.
     """
     p = [
         exact_p(*counts, sizes[0] - counts[0], sizes[1] - counts[1]) for _, counts, sizes in tables
     ]
-    return [
-        ShareDifference(*table, corrected) for table, corrected in zip(tables, holm(p), strict=True)
-    ]
+    pairs = zip(tables, holm(p), strict=True)
+    return [ShareDifference(*table, corrected) for table, corrected in pairs]
 
 
 def holm(p: Sequence[float]) -> list[float]:
@@ -128,9 +117,7 @@ def compare_with(folder: Path, dialogues: Any, output: Path, title: str) -> Iter
     changes = compare_flow(folder, dialogues, title)
     flow, comparison = changes.flow, changes.comparison
     write_page(flow, output / PAGE, readable(flow.graph), comparison=comparison)
-    write_text_atomically(
-        output / TRANSITIONS, _table(flow, comparison.names, comparison.differences)
-    )
+    write_text_atomically(output / TRANSITIONS, _table(flow, comparison))
     yield from changes.lines()
     yield f"Wrote {output / TRANSITIONS} and {output / PAGE}"
 
@@ -152,18 +139,24 @@ def compare_flow(folder: Path, dialogues: Any, title: str) -> FlowChanges:
     differences = compared(graph_of(flow, first), graph_of(flow, second))
     whole = second.isdisjoint(stored.flow.utterances.dialogues)
     names, sizes = (flow.title if whole else "the rest", title), (len(first), len(second))
-    kinds: dict[str, tuple[int, int]] = {}
-    for end in ends(flow):
-        in_second = sum(name in second for name in end.dialogues)
-        before = kinds.get(end.kind, (0, 0))
-        kinds[end.kind] = before[0] + len(end.dialogues) - in_second, before[1] + in_second
     new = _new_states(flow, second, len(stored.flow.clusters))
-    tables = [(kind, counts, sizes) for kind, counts in kinds.items()]
-    changes = FlowChanges(
-        flow, Comparison(names, sizes, differences, second), new, tuple(tested_shares(tables))
-    )
-    comparison = replace(changes.comparison, findings=changes.findings())
-    return replace(changes, comparison=comparison)
+    findings = [f"New in {title}: {change.name}, {change} of dialogues" for change in new]
+    kinds = [
+        (kind, (len(members - second), len(members & second)), sizes)
+        for kind, members in _by_kind(flow).items()
+    ]
+    findings += [
+        f"Conversations that are {end.name}: {end}" for end in tested_shares(kinds) if end.sure
+    ]
+    return FlowChanges(flow, Comparison(names, sizes, differences, second, findings), new)
+
+
+def _by_kind(flow: Flow) -> dict[str, set[str]]:
+    """Return the ids of the dialogues of each kind of end."""
+    kinds: dict[str, set[str]] = {}
+    for end in ends(flow):
+        kinds.setdefault(end.kind, set()).update(end.dialogues)
+    return kinds
 
 
 def _new_states(flow: Flow, second: Collection[str], known: int) -> tuple[ShareDifference, ...]:
@@ -186,87 +179,90 @@ def _both(
     Return the flow, and the ids of all of them in it.
     """
     flow, known = stored.flow, _contents(stored.flow.utterances)
-    ids: dict[str, str] = {}
-    for name, content in _contents(utterances).items():
-        # A folder that is part of the flow's input has ids without the folder's name.
-        same = next(
-            (known_id for known_id in (name, f"{title}/{name}") if known.get(known_id) == content),
-            None,
-        )
-        free = chain([f"{title}/{name}"], (f"{title}/{name} ({number})" for number in count(2)))
-        ids[name] = same or next(new_id for new_id in free if new_id not in known)
-    new = [place for place, name in enumerate(utterances.dialogues) if ids[name] not in known]
-    if not new:
+    ids = {
+        name: _id_in_flow(name, content, known, title)
+        for name, content in _contents(utterances).items()
+    }
+    added = [place for place, name in enumerate(utterances.dialogues) if ids[name] not in known]
+    if not added:
         return flow, set(ids.values())
-    parts = (
-        flow.utterances,
-        restricted_to(utterances, np.flatnonzero(np.isin(utterances.places, new))),
-    )
-    roles, texts, actions = (
-        sum((getattr(part, name) for part in parts), ()) for name in ("roles", "texts", "actions")
-    )
-    names = [part.names or ("",) * len(part) for part in parts]
+    new = restricted_to(utterances, np.flatnonzero(np.isin(utterances.places, added)))
+    old = flow.utterances
     both = Utterances(
-        parts[0].dialogues + tuple(ids[name] for name in parts[1].dialogues),
-        np.concatenate([parts[0].places, parts[1].places + np.int32(len(known))]),
-        roles,
-        texts,
-        actions,
-        names[0] + names[1] if parts[0].names or parts[1].names else (),
+        old.dialogues + tuple(ids[name] for name in new.dialogues),
+        np.concatenate([old.places, new.places + np.int32(len(known))]),
+        old.roles + new.roles,
+        old.texts + new.texts,
+        old.actions + new.actions,
+        old.names + new.names,
     )
     # Both sides follow one rule: nearest centroids beside the flow's own clusters would show
     # differences of their own.
-    vectors, means = new_vectors(stored, folder, both), stored.centroids
-    labels = assign(vectors, both.roles, means, flow.clusters)
+    vectors = new_vectors(stored, folder, both)
+    labels = assign(vectors, both.roles, stored.centroids, flow.clusters)
     flow = replace(flow, utterances=both, labels=labels)
-    is_new = np.arange(len(both)) >= len(stored.flow.utterances)
-    return with_new_states(flow, vectors, means, is_new), set(ids.values())
+    is_new = np.arange(len(both)) >= len(old)
+    return with_new_states(flow, vectors, stored.centroids, is_new), set(ids.values())
+
+
+def _id_in_flow(
+    name: str,
+    content: Sequence[tuple[str, str]],
+    known: Mapping[str, Sequence[tuple[str, str]]],
+    title: str,
+) -> str:
+    """Return the id of a dialogue in a flow that has it, or else another id than all ``known``.
+
+    A folder that is part of the flow's input has ids without the folder's name.
+    """
+    longer = f"{title}/{name}"
+    for same in (name, longer):
+        if known.get(same) == content:
+            return same
+    while longer in known:
+        longer += " (new)"
+    return longer
 
 
 def with_new_states(
     flow: Flow, vectors: NDArray[np.float32], means: NDArray[np.float32], is_new: NDArray[np.bool_]
 ) -> Flow:
-    """Make states of new utterances that are far from every state, where several are alike, and
-    assign all again.
+    """Make states of new utterances that are far from every state, where several are alike.
 
-    Far is what lies farther than all but `_FAR` of the flow's own. Vectors are ``(N, D)``.
+    Then assign all utterances again. Far is what lies farther than all but `_FAR` of the flow's
+    own. Vectors are ``(N, D)``, means of states ``(C, D)``.
     """
-    units, utterances, clusters = unit(vectors), flow.utterances, list(flow.clusters)
-    near = np.einsum("nd,nd->n", units, unit(means)[flow.labels])
+    utterances, clusters = flow.utterances, list(flow.clusters)
+    near = np.einsum("nd,nd->n", unit(vectors), unit(means)[flow.labels])
     for role, rows in utterances.rows_by_role().items():
-        bound = np.quantile(near[rows[~is_new[rows]]], _FAR) if (~is_new[rows]).any() else 0.0
+        own = near[rows[~is_new[rows]]]
+        bound = np.quantile(own, _FAR) if len(own) else 0.0
         far = rows[is_new[rows] & (near[rows] < bound)]
         if len(far) < _FEWEST:
             continue
         labels = cluster(vectors[far], threshold=_ONE).labels
-        large = [
-            label
-            for label in np.unique(labels)
-            if len(np.unique(utterances.places[far[labels == label]])) >= _FEWEST
-        ]
-        if not large:
-            continue
+        places = [utterances.places[far[labels == label]] for label in range(labels.max() + 1)]
+        large = [label for label, where in enumerate(places) if len(set(where)) >= _FEWEST]
         kept = np.isin(labels, large)
-        part = named(
-            "", restricted_to(utterances, far[kept]), vectors[far[kept]], {role: labels[kept]}
-        )
-        means = np.concatenate([means, centroids(vectors[far[kept]], part.labels)])
-        clusters += [
-            replace(state, id=f"{role}-new-{number}")
-            for number, state in enumerate(part.clusters, 1)
-        ]
-    return replace(
-        flow, clusters=tuple(clusters), labels=assign(vectors, utterances.roles, means, clusters)
-    )
+        if not kept.any():
+            continue
+        far = far[kept]
+        part = named("", restricted_to(utterances, far), vectors[far], {role: labels[kept]})
+        means = np.concatenate([means, centroids(vectors[far], part.labels)])
+        for number, state in enumerate(part.clusters, 1):
+            clusters.append(replace(state, id=f"{role}-new-{number}"))
+    labels = assign(vectors, utterances.roles, means, clusters)
+    return replace(flow, clusters=tuple(clusters), labels=labels)
 
 
 def _contents(utterances: Utterances) -> dict[str, list[tuple[str, str]]]:
+    """Return the roles and texts of each dialogue, by its id."""
     turns = list(zip(utterances.roles, utterances.texts, strict=True))
-    rows = map(utterances.rows_of, range(len(utterances.dialogues)))
-    return {
-        name: turns[own.start : own.stop]
-        for name, own in zip(utterances.dialogues, rows, strict=True)
-    }
+    contents = {}
+    for place, name in enumerate(utterances.dialogues):
+        rows = utterances.rows_of(place)
+        contents[name] = turns[rows.start : rows.stop]
+    return contents
 
 
 def graph_of(flow: Flow, dialogues: Collection[str]) -> FlowGraph:
@@ -276,71 +272,68 @@ def graph_of(flow: Flow, dialogues: Collection[str]) -> FlowGraph:
 
 
 def compared(first: FlowGraph, second: FlowGraph) -> list[TransitionDifference]:
-    """Compare all transitions of two sets of dialogues over the same states, with p corrected by
-    Holm's rule.
+    """Compare all transitions of two sets of dialogues over the same states.
 
-    Significant differences come first, by falling size; last come transitions whose source a set
-    never reaches. The test treats transitions as independent, which those of one dialogue are not
-    quite.
+    Holm's rule corrects p. Significant differences come first, by falling size; last come
+    transitions whose source a set never reaches. The test treats transitions as independent, which
+    those of one dialogue are not quite.
     """
     tested, untested = list[TransitionDifference](), list[TransitionDifference]()
     for source, target in sorted({*first.edges, *second.edges}):
-        before, after = (graph.edges.get((source, target), 0) for graph in (first, second))
-        sizes = [graph.following.get(source, Counter()).total() for graph in (first, second)]
-        shares = before / sizes[0] if sizes[0] else None, after / sizes[1] if sizes[1] else None
-        ends, counts = (source, target), (before, after)
-        if shares[0] is None or shares[1] is None:
-            untested.append(TransitionDifference(*ends, counts, shares, None, 1.0, 1.0))
+        counts = first.edges.get((source, target), 0), second.edges.get((source, target), 0)
+        sizes = _leaving(first, source), _leaving(second, source)
+        shares = (
+            counts[0] / sizes[0] if sizes[0] else None,
+            counts[1] / sizes[1] if sizes[1] else None,
+        )
+        change = TransitionDifference(source, target, counts, shares, None, 1.0, 1.0)
+        if 0 in sizes:
+            untested.append(change)
         else:
-            p = exact_p(*counts, sizes[0] - before, sizes[1] - after)
-            tested.append(TransitionDifference(*ends, counts, shares, shares[1] - shares[0], p, p))
-    pairs = zip(tested, holm([difference.p for difference in tested]), strict=True)
-    corrected = [replace(difference, corrected_p=value) for difference, value in pairs]
+            difference = counts[1] / sizes[1] - counts[0] / sizes[0]
+            p = exact_p(*counts, sizes[0] - counts[0], sizes[1] - counts[1])
+            tested.append(replace(change, difference=difference, p=p))
+    pairs = zip(tested, holm([change.p for change in tested]), strict=True)
+    corrected = [replace(change, corrected_p=value) for change, value in pairs]
 
     def order(change: TransitionDifference) -> tuple[bool, float, State, State]:
-        return (
-            change.corrected_p > SIGNIFICANT,
-            -abs(change.difference or 0.0),
-            change.source,
-            change.target,
-        )
+        chance = change.corrected_p > SIGNIFICANT
+        return chance, -abs(change.difference or 0.0), change.source, change.target
 
     return sorted(corrected, key=order) + untested
+
+
+def _leaving(graph: FlowGraph, source: State) -> int:
+    """Count all transitions from a state."""
+    return graph.following.get(source, Counter()).total()
 
 
 def _listed(flow: Flow, differences: Sequence[TransitionDifference]) -> Iterator[str]:
     both = sum(difference.difference is not None for difference in differences)
     sure = [difference for difference in differences if difference.corrected_p <= SIGNIFICANT]
     if not sure:
-        yield f"None of {both:,} transitions from states that both have differs more than chance explains"
+        yield f"None of {both:,} transitions from states that both have differs more than by chance"
         return
-    yield f"{len(sure):,} of {both:,} transitions differ (p at most {SIGNIFICANT} after Holm's correction):"
-    for difference in sure[:_LISTED]:
-        shares = " to ".join(
-            "—" if share is None else f"{share:.0%}" for share in difference.shares
+    yield f"{len(sure):,} of {both:,} transitions differ (p at most {SIGNIFICANT} after Holm):"
+    for change in sure[:_LISTED]:
+        before, after = (f"{share or 0:.0%}" for share in change.shares)
+        source, target = (
+            f"{end[1]} {short(_name(flow, end), 40)}".strip()
+            for end in (change.source, change.target)
         )
-        ends = difference.source, difference.target
-        yield f"  {shares}  {' > '.join(f'{end[1]} {short(_name(flow, end), 40)}'.strip() for end in ends)}"
+        yield f"  {before} to {after}  {source} > {target}"
 
 
-def _table(flow: Flow, names: tuple[str, str], differences: Sequence[TransitionDifference]) -> str:
-    heads = [f"{kind} in {name}" for kind in ("times", "share") for name in names]
+def _table(flow: Flow, comparison: Comparison) -> str:
+    heads = [f"{kind} in {name}" for kind in ("times", "share") for name in comparison.names]
     rows = []
-    for difference in differences:
-        ends = difference.source, difference.target
-        figures = [
-            *difference.counts,
-            *difference.shares,
-            difference.difference,
-            difference.p,
-            difference.corrected_p,
-        ]
-        rows.append(
-            [*(end[1] for end in ends), *(as_cell(_name(flow, end)) for end in ends), *figures]
-        )
-    return table_of(
-        ["from", "to", "from name", "to name", *heads, "difference", "p", "corrected p"], rows
-    )
+    for change in comparison.differences:
+        ends = change.source, change.target
+        states = [*(end[1] for end in ends), *(as_cell(_name(flow, end)) for end in ends)]
+        chance = change.difference, change.p, change.corrected_p
+        rows.append([*states, *change.counts, *change.shares, *chance])
+    states = ["from", "to", "from name", "to name"]
+    return table_of([*states, *heads, "difference", "p", "corrected p"], rows)
 
 
 def _name(flow: Flow, state: State) -> str:

@@ -7,8 +7,8 @@ dialogue in order.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -21,18 +21,11 @@ Weights = Literal["max", "max-out", "prob-out"]
 
 START: State = ("", "[start]")  # where every trajectory begins; only edges have it
 END: State = ("", "[end]")  # where every trajectory ends; only edges have it
-NOISE = (
-    0.02  # the paper's ε: states of at most this share of the most frequent state's count are noise
-)
-STATES, TRANSITIONS = 30, 2  # the states, and the transitions per state, that a person still reads
+# the paper's ε: states of at most this share of the most frequent state's count are noise
+NOISE = 0.02
+STATES, TRANSITIONS = 30, 2.5  # the states, and the transitions per state, that a person reads
 # tried where all others leave no path
 _LOW = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
-_TENTHS = [number / 10 for number in range(1, 10)]
-_KEPT = 0.9  # of utterances in states, at least, when transitions are left out
-_MANY_MORE = (
-    1.5  # times the transitions that a person reads are too many even to keep frequent states
-)
-_FEW_MORE = 1.25  # times the fewest states are not worth a higher threshold
 
 
 @dataclass(frozen=True)
@@ -77,15 +70,9 @@ class Pruning:
 
     def __post_init__(self) -> None:
         if not 0 <= self.nodes < 1:
-            raise InputError(
-                f"field nodes: got {self.nodes}, expected a share from 0 to less than 1; 0 keeps "
-                "all"
-            )
+            raise InputError(f"field nodes: got {self.nodes}, expected a share from 0 to below 1")
         if not 0 <= self.edges <= 1:
-            raise InputError(
-                f"field edges: got {self.edges}, expected a share from 0 to 1; 0 keeps all "
-                "transitions"
-            )
+            raise InputError(f"field edges: got {self.edges}, expected a share from 0 to 1")
         if self.weights not in get_args(Weights):
             raise unknown_name("rule of weights", self.weights, get_args(Weights))
 
@@ -136,8 +123,7 @@ def within(edge: Edge, states: Collection[State]) -> bool:
 
 
 def pruned(graph: FlowGraph, pruning: Pruning) -> WeightedGraph:
-    """Leave out rare states, then rare transitions, and each time the states on no way from start
-    to end.
+    """Leave out rare states, then rare transitions, and each time the states on no way to the end.
 
     Transitions are weighed among all; the weights of what is left are shares of what is left. A
     self-loop counts as any transition, but makes no way. The official program removes self-loops
@@ -151,11 +137,8 @@ def pruned(graph: FlowGraph, pruning: Pruning) -> WeightedGraph:
         frequent = [edge for edge, weight in weights.items() if weight >= threshold]
         kept &= on_a_way(edge for edge in frequent if edge[0] != edge[1] and within(edge, kept))
     left = FlowGraph({}, {edge: graph.edges[edge] for edge in frequent if within(edge, kept)})
-    nodes = {
-        START: 1.0,
-        **{state: share for state, share in shares.items() if state in kept},
-        END: 1.0,
-    }
+    shown = {state: share for state, share in shares.items() if state in kept}
+    nodes = {START: 1.0, **shown, END: 1.0}
     return WeightedGraph(nodes, _weights(left, pruning.weights))
 
 
@@ -178,84 +161,42 @@ def readable(
 ) -> Pruning:
     """Choose thresholds at which a person sees the main ways; given ones stay.
 
-    Nodes: the paper's threshold, or the lowest twentieth that shows at most `STATES`. Edges: the
-    lowest tenth that shows at most `TRANSITIONS` per state. A lower one is taken where frequent
-    states would go, unless there are half as many transitions again. Where no threshold leads to so
-    few, the lowest with the fewest transitions, and hardly more than the fewest states, is taken.
-    Where all of these leave nothing, as in one long dialogue, the highest of some lower ones that
-    leaves something; and 0 where there is none.
+    They are those that show most utterances among all at which at most `STATES` states and
+    `TRANSITIONS` transitions per state are shown, and the least crowded ones where there are none.
+    Where none of these leaves anything, as in one long dialogue, much lower ones are tried.
     """
-
-    def states(shown: WeightedGraph) -> float:
-        return len(shown.states) / STATES
-
-    def transitions(shown: WeightedGraph) -> float:
-        return len(shown.edges) / (TRANSITIONS * len(shown.nodes))
-
-    def utterances(pruning: Pruning) -> int:
-        return sum(graph.states[state] for state in pruned(graph, pruning).states)
-
-    def telling(pruning: Pruning) -> Pruning | None:
-        """Choose a threshold of edges that keeps frequent states, if the result can be read."""
-        most = utterances(replace(pruning, edges=0.0))
-        tried = (replace(pruning, edges=tenth) for tenth in _TENTHS)
-        best = _lowest(
-            graph,
-            (pruning for pruning in tried if utterances(pruning) >= _KEPT * most),
-            transitions,
-            1.0,
-        )
-        shown = pruned(graph, best) if best else None
-        return best if shown and transitions(shown) <= _MANY_MORE and states(shown) <= 1 else None
-
-    def with_edges(pruning: Pruning) -> Pruning:
-        if edges is not None:
-            return pruning
-        tenths, lower = (
-            [replace(pruning, edges=tried) for tried in thresholds]
-            for thresholds in (_TENTHS, _LOW)
-        )
-        return _lowest(graph, tenths, transitions, 1.0) or _first(graph, lower) or pruning
-
-    given = Pruning(nodes or 0.0, edges or 0.0, weights or Pruning.weights)
-    tried = (NOISE, *(part / 20 for part in range(1, 11))) if nodes is None else (nodes,)
-    prunings = [replace(given, nodes=threshold) for threshold in tried]
-    best = next(filter(None, map(telling, prunings)), None) if edges is None else None
-    best = best or _lowest(graph, map(with_edges, prunings), states, _FEW_MORE)
-    if best is None and nodes is None:
-        best = _first(graph, (with_edges(replace(given, nodes=low)) for low in _LOW if low < NOISE))
-    return best or given
+    rule = weights or Pruning.weights
+    tried = [NOISE, *(part / 20 for part in range(1, 11))] if nodes is None else [nodes]
+    tenths = [part / 10 for part in range(1, 10)] if edges is None else [edges]
+    best: list[tuple[float, int, Pruning]] = []
+    for node in tried:
+        for edge in tenths:
+            pruning = Pruning(node, edge, rule)
+            shown = pruned(graph, pruning)
+            if not shown.states:
+                break  # higher ones leave nothing either
+            crowd = max(1.0, len(shown.states) / STATES, _crowd(shown))
+            best.append((crowd, -sum(map(graph.states.__getitem__, shown.states)), pruning))
+            if crowd == 1:
+                break  # higher ones show fewer utterances
+    if best:
+        return min(best, key=lambda choice: choice[:2])[2]
+    lower = (
+        Pruning(low if nodes is None else nodes, edge if edges is None else edges, rule)
+        for low in _LOW
+        for edge in _LOW
+    )
+    nothing = Pruning(nodes or 0.0, edges or 0.0, rule)
+    return next((pruning for pruning in lower if pruned(graph, pruning).states), nothing)
 
 
-def _lowest(
-    graph: FlowGraph,
-    ascending: Iterable[Pruning],
-    size: Callable[[WeightedGraph], float],
-    more: float,
-) -> Pruning | None:
-    """Return the first thresholds of size at most 1, or else of at most ``more`` times the least.
-
-    Or None.
-    """
-    sizes: list[tuple[Pruning, float]] = []
-    for pruning in ascending:
-        shown = pruned(graph, pruning)
-        if not shown.states:
-            break  # higher ones leave nothing either
-        sizes.append((pruning, size(shown)))
-        if sizes[-1][1] <= 1:
-            break
-    bound = max(1.0, more * min((many for _, many in sizes), default=1.0))
-    return next((pruning for pruning, many in sizes if many <= bound), None)
-
-
-def _first(graph: FlowGraph, descending: Iterable[Pruning]) -> Pruning | None:
-    return next((pruning for pruning in descending if pruned(graph, pruning).states), None)
+def _crowd(shown: WeightedGraph) -> float:
+    """Return how many times the transitions that a person reads are shown."""
+    return len(shown.edges) / (TRANSITIONS * len(shown.nodes))
 
 
 class TransitionModel:
-    """Probabilities of what follows a history, latest state last, by Witten-Bell smoothing, which
-    has no parameter.
+    """Probabilities of what follows a history, latest state last, by Witten-Bell smoothing.
 
     A history was seen n times, with t different outcomes. An outcome that was seen c times then has
     probability ``(c + t p) / (n + t)``. Here p is its probability after the history without its

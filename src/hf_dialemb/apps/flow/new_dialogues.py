@@ -37,9 +37,7 @@ def next_actions(flow: Flow, history: Sequence[State], top: int = 5) -> list[Nex
     ``top`` below 1, and a state that is not of the flow.
     """
     if top < 1:
-        raise InputError(
-            f"field top: got {top}, expected at least 1; say how many answers to print"
-        )
+        raise InputError(f"field top: got {top}, expected at least 1")
     for state in history:
         if state not in flow.by_state:
             raise unknown_name("state", state[1], [cluster.id for cluster in flow.clusters])
@@ -60,50 +58,35 @@ def next_actions(flow: Flow, history: Sequence[State], top: int = 5) -> list[Nex
 def next_in_dialogues(
     folder: Path, dialogues: Any, top: int = 5
 ) -> Iterator[tuple[str, list[Cluster], list[NextAction]]]:
-    """Yield the id of each unfinished dialogue, its clusters so far, and what is likely to come
-    next.
+    """Yield the id of each unfinished dialogue, its clusters so far, and what is likely next.
 
     ``folder`` is the output of ``dialemb flow``; ``dialogues`` are what `load_dialogues` takes.
     """
     stored, utterances = read_flow(folder), read_utterances(load_dialogues(dialogues))
-    labels = assigned(stored, folder, utterances)
+    vectors = new_vectors(stored, folder, utterances)
+    labels = assign(vectors, utterances.roles, stored.centroids, stored.flow.clusters)
     for place, name in enumerate(utterances.dialogues):
         clusters = [stored.flow.clusters[labels[row]] for row in utterances.rows_of(place)]
-        yield (
-            name,
-            clusters,
-            next_actions(stored.flow, [cluster.state for cluster in clusters], top),
-        )
-
-
-def assigned(stored: StoredFlow, folder: Path, utterances: Utterances) -> NDArray[np.int32]:
-    """Assign N utterances to the clusters of a flow by the encoder that made it, ``(N,)``.
-
-    See `new_vectors`.
-    """
-    vectors = new_vectors(stored, folder, utterances)
-    return assign(vectors, utterances.roles, stored.centroids, stored.flow.clusters)
+        history = [cluster.state for cluster in clusters]
+        yield name, clusters, next_actions(stored.flow, history, top)
 
 
 def new_vectors(stored: StoredFlow, folder: Path, utterances: Utterances) -> NDArray[np.float32]:
     """Embed N utterances by the encoder that made a flow, ``(N, D)``.
 
-    An InputError says that the encoder is unknown, cannot embed new texts, or has changed.
+    An InputError says that the encoder is unknown or has changed.
     """
     model = stored.flow.settings.get("model")
     if not model:
         raise InputError(
-            f"flow '{folder}': got one of ready vectors, expected one with an encoder; make it by "
-            "--model"
+            f"flow '{folder}': got one of ready vectors, expected one that an encoder made"
         )
     encoder = load_encoder(model)
-    if encoder.fitted_on_input:
-        reason = "has no vectors of new texts; make the flow by an encoder"
-    elif source_of(encoder) != stored.flow.settings.get("vectors"):
-        reason = "is not what the flow was made by; run dialemb flow again"
-    else:
-        return utterance_vectors(encoder, utterances.texts, folder / CACHE)
-    raise InputError(f"flow '{folder}': its model '{model}' {reason}")
+    if source_of(encoder) != stored.flow.settings.get("vectors"):
+        raise InputError(
+            f"flow '{folder}': its model '{model}' has changed; run dialemb flow again"
+        )
+    return utterance_vectors(encoder, utterances.texts, folder / CACHE)
 
 
 def assign(
@@ -112,10 +95,10 @@ def assign(
     centroids: NDArray[Any],
     clusters: Sequence[Cluster],
 ) -> NDArray[np.int32]:
-    """Return for each utterance the cluster of its role with the nearest centroid by cosine,
-    ``(N,)``.
+    """Return for each utterance the cluster of its role with the nearest centroid, ``(N,)``.
 
-    Of equally near ones it is the first. An InputError reports a role without clusters.
+    The cosine decides; of equally near ones it is the first. An InputError reports a role without
+    clusters.
     """
     utterances, means = unit_vectors(vectors), unit_vectors(centroids)
     speakers = np.array(roles, dtype=object)
@@ -126,8 +109,7 @@ def assign(
             known = ", ".join(sorted({cluster.role for cluster in clusters}))
             raise InputError(
                 f"field role: got {role!r}, expected one of {known}, who speak in the flow; rename "
-                "the speaker, or "
-                "extract a flow in which it speaks"
+                "the speaker"
             )
         rows = np.flatnonzero(speakers == role)
         labels[rows] = np.array(own)[(utterances[rows] @ means[own].T).argmax(axis=1)]

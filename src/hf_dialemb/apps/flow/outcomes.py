@@ -78,9 +78,8 @@ _ELSE = re.compile(r"(?i)\b(?:anything|nothing) (?:else|more)\b")
 _YES = re.compile(r"(?i)(?:yes|yeah|yep|yup|sure|correct|right)\b")
 _BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+")
 _MIN_WORDS = 4  # of a sentence with information
-_MIN_UTTERANCES = (
-    5  # of one outcome in a cluster that become a state; fewer join states of other clusters
-)
+# of one outcome in a cluster that become a state; fewer join states of other clusters
+_MIN_UTTERANCES = 5
 # with a state that they join; chosen, like the next, on SGD and MultiWOZ without their test splits
 _MIN_COSINE = 0.5
 _MAX_DISTANCE = 0.7  # mean cosine distance within a state of those that join none
@@ -96,24 +95,18 @@ A cluster or -1, the kind of its utterances, and a number if there is no cluster
 
 @lru_cache(1 << 16)
 def says_failed(text: str) -> bool:
-    """Return whether a text says that something failed or is unavailable, and no other sentence
-    says it was done.
-    """
+    """Return whether a text says that something failed, and no other sentence that it was done."""
     return _FAILED.search(text) is not None and not says_done(text)
 
 
 def says_tried(text: str) -> bool:
-    """Return whether a text says that something was tried and failed, not only that it is
-    unavailable.
-    """
+    """Return whether a text says that something was tried and failed, not only unavailable."""
     return says_failed(text) and _TRIED.search(text) is not None
 
 
 @lru_cache(1 << 16)
 def says_done(text: str) -> bool:
-    """Return whether a text says that something was done, in a sentence that is neither a question
-    nor a failure.
-    """
+    """Return whether a sentence of a text that is no question or failure says it was done."""
     return any(_DONE.search(sentence) for sentence in _statements(text))
 
 
@@ -129,9 +122,7 @@ def _statements(text: str) -> list[str]:
 
 @lru_cache(1 << 16)
 def says_something(text: str) -> bool:
-    """Return whether a text has a sentence of some length other than failures, questions, thanks
-    and goodbyes.
-    """
+    """Return whether a text has information: more than failures, questions, thanks and goodbyes."""
     sentences = (sentence for sentence in _statements(text) if not says_over(sentence))
     return any(len(sentence.split()) >= _MIN_WORDS for sentence in sentences)
 
@@ -224,8 +215,9 @@ def _parts(role: str, labels: Sequence[int], texts: Sequence[str]) -> list[Part]
 def _joined(
     parts: Sequence[Part], texts: Sequence[str], vectors: NDArray[np.float32]
 ) -> list[Part]:
-    """Let utterances without a cluster join the nearest state of their kind, if it is near, and
-    cluster the rest.
+    """Let utterances without a cluster join the nearest state of their kind, if it is near.
+
+    Cluster the rest.
     """
 
     def is_of_kind(kind: str, part: Part, rows: Sequence[int]) -> bool:
@@ -233,30 +225,31 @@ def _joined(
 
         One of no kind is "yes" or "no" if most of its utterances are.
         """
-        answer = None if part[1] else _ANSWERS.get(kind)
-        mostly = answer and 2 * sum(bool(answer.match(texts[row])) for row in rows) > len(rows)
-        return part[1] == kind or bool(mostly)
+        answer = _ANSWERS.get(kind)
+        if part[1] or answer is None:
+            return part[1] == kind
+        return 2 * sum(bool(answer.match(texts[row])) for row in rows) > len(rows)
 
-    result, members = list(parts), defaultdict[Part, list[int]](list)
+    result = list(parts)
+    members = defaultdict[Part, list[int]](list)
     for row, part in enumerate(parts):
         members[part].append(row)
     states = {part: rows for part, rows in members.items() if part[0] >= 0}
     for (label, kind, _), rows in members.items():
         if label >= 0 or kind in _COURTESIES:
             continue
-        near = np.zeros(len(rows), dtype=bool)
-        if same := [part for part, others in states.items() if is_of_kind(kind, part, others)]:
-            cosines = (
-                vectors[rows]
-                @ unit(np.stack([vectors[states[part]].mean(axis=0) for part in same])).T
-            )
+        left = rows
+        same = [part for part, others in states.items() if is_of_kind(kind, part, others)]
+        if same:
+            means = unit(np.stack([vectors[states[part]].mean(axis=0) for part in same]))
+            cosines = vectors[rows] @ means.T
             near = cosines.max(axis=1) >= _MIN_COSINE
             for position in np.flatnonzero(near):
                 result[rows[position]] = same[int(cosines[position].argmax())]
-        if left := [row for row, joins in zip(rows, near, strict=True) if not joins]:
-            for row, number in zip(
-                left, cluster(vectors[left], threshold=_MAX_DISTANCE).labels.tolist(), strict=True
-            ):
+            left = [row for row, joins in zip(rows, near, strict=True) if not joins]
+        if left:
+            labels = cluster(vectors[left], threshold=_MAX_DISTANCE).labels.tolist()
+            for row, number in zip(left, labels, strict=True):
                 result[row] = (-1, kind, number)
     return result
 
@@ -283,10 +276,7 @@ def outcomes_apart(
         parts = _joined(_parts(role, before, texts[role]), texts[role], unit(vectors[role]))
         if parts != [(label, "", 0) for label in before]:
             labels = in_order(parts)
-            apart = (
-                f"Outcomes, yes and no, greetings and thanks stand apart: {labels.max() + 1} "
-                "in all."
-            )
+            apart = f"Outcomes, yes and no, greetings and thanks stand apart: {labels.max() + 1}."
             choice = replace(clustering.choice, sentence=f"{clustering.choice.sentence} {apart}")
             result[role] = replace(clustering, labels=labels, choice=choice)
     return result

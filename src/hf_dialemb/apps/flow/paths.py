@@ -1,4 +1,4 @@
-"""Analyse the paths of dialogues: the main one, forks, loops, ends, and unusual ones."""
+"""Analyse the paths of dialogues: the main one, loops, ends, and unusual ones."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -6,28 +6,23 @@ from dataclasses import dataclass
 from itertools import groupby
 from math import log2
 from statistics import median
-from typing import Literal, cast, get_args
+from typing import Literal
 
 from ...dialogue import ROLES
 from . import outcomes
 from .flow import Flow
-from .graph import END, START, Edge, FlowGraph, State, TransitionModel, steps_of
+from .graph import END, Edge, State, TransitionModel, steps_of
 
-LIKELY = 0.2  # a state forks where at least two states follow it with this share
 LONGEST_LOOP = 3  # states of a loop at most
 _SEVERAL = 0.05
-# the weight of what others say in the main path; chosen on dev splits, by the domains of the
-# dialogue
+# the weight of what others say in the main path; chosen on dev splits, by the dialogue's domains
 _OTHERS = 0.3
-_FINISHING = (
-    0.25  # where a smaller share of dialogues finish, the main path may be one that does not
-)
+# where a smaller share of dialogues finish, the main path may be one that does not
+_FINISHING = 0.25
 # the least share of endings at a state, and its least count, for dialogues to end there
-_USUAL, _OFTEN = (0.5, 5)
+_USUAL, _OFTEN = 0.5, 5
 
 Kind = Literal["failed", "cancelled", "broken off", "finished"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
-NOTHING = "nothing"  # what a state says of the end if a person takes back that it says anything
 
 
 @dataclass(frozen=True)
@@ -48,15 +43,6 @@ class TypicalPath:
                 yield gap
             yield line
             before = turn
-
-
-@dataclass(frozen=True)
-class Fork:
-    """A state after which dialogues go several ways."""
-
-    state: State  # `START` for how dialogues begin
-    entropy: float  # of what follows, in bits
-    continuations: tuple[tuple[State, float], ...]  # with their shares, the most frequent first
 
 
 @dataclass(frozen=True)
@@ -98,72 +84,50 @@ def typical_path(flow: Flow) -> TypicalPath:
     do. States of a single dialogue, or of less than `_SEVERAL` of all, are not shown. Thanks and
     goodbyes are shown at the end alone.
     """
+    names, count = flow.utterances.dialogues, len(flow.utterances.dialogues)
     through = Counter(state for trajectory in flow.trajectories for state in set(trajectory))
-    names = flow.utterances.dialogues
+    least = max(2, _SEVERAL * count)
+    shown = {state for state, times in through.items() if times >= least} or set(through)
+    usual = median(len(set(trajectory)) for trajectory in flow.trajectories)
     preferred = _preferred(flow)
-    least, usual = (
-        max(2, _SEVERAL * len(names)),
-        median(len(set(trajectory)) for trajectory in flow.trajectories),
-    )
-    shown = {state for state, count in through.items() if count >= least} or set(through)
 
     def typical(row: int) -> tuple[bool, bool, float]:
         states = set(flow.trajectories[row])
         visits = sum(through[state] for state in states)
-        shared, covered = visits / (len(states) * len(names)), visits / through.total()
-        weighted = _OTHERS**2 * shared + covered
+        shared, covered = visits / (len(states) * count), visits / through.total()
+        mean = (1 + _OTHERS**2) * shared * covered / (_OTHERS**2 * shared + covered)
         fits = 2 * len(states) > usual and not states.isdisjoint(shown)
-        return (
-            fits,
-            names[row] in preferred,
-            round((1 + _OTHERS**2) * shared * covered / weighted, 9),
-        )
+        return fits, names[row] in preferred, round(mean, 9)
 
-    best = max(range(len(names)), key=typical)
+    best = max(range(count), key=typical)
     trajectory, rows = flow.trajectories[best], flow.utterances.rows_of(best)
     turns = [turn for turn, state in enumerate(trajectory) if state in shown]
-    ending = {
-        turn for turn in turns if outcomes.says_only_over(flow.by_state[trajectory[turn]].name)
-    }
-    last = max((turn for turn in turns if turn not in ending), default=-1)
-    first = {
-        trajectory[turn]: turn for turn in reversed(turns) if turn <= last and turn not in ending
-    }
+    told = [
+        turn for turn in turns if not outcomes.says_only_over(flow.by_state[trajectory[turn]].name)
+    ]
+    last = max(told, default=-1)
+    first = {trajectory[turn]: turn for turn in reversed(told)}
     # the last goodbye of each state
     closing = {trajectory[turn]: turn for turn in turns if turn > last}
     kept = sorted((*first.values(), *closing.values()))
-    states, texts = (
+    return TypicalPath(
+        names[best],
         tuple(trajectory[turn] for turn in kept),
         tuple(flow.utterances.texts[rows[turn]] for turn in kept),
+        tuple(kept),
+        frozenset(steps_of(trajectory)),
     )
-    return TypicalPath(names[best], states, texts, tuple(kept), frozenset(steps_of(trajectory)))
 
 
 def _preferred(flow: Flow) -> set[str]:
     """Return the dialogues that the main path is taken from, by name; empty where any will do."""
-    count, finished = (
-        len(flow.utterances.dialogues),
-        [end for end in ends(flow) if end.kind == "finished"],
-    )
+    count = len(flow.utterances.dialogues)
+    finished = [end for end in ends(flow) if end.kind == "finished"]
     done = {name for end in finished if outcomes.says_done(end.text) for name in end.dialogues}
     if 2 * len(done) > count:
         return done
     names = {name for end in finished for name in end.dialogues}
     return names if len(names) >= _FINISHING * count else set()
-
-
-def forks(graph: FlowGraph, states: Iterable[State]) -> list[Fork]:
-    """List the states, and the start, after which at least two others have a share of `LIKELY`, by
-    falling entropy.
-    """
-    result = []
-    for state in dict.fromkeys((START, *states)):
-        following = graph.following.get(state, Counter[State]())
-        ordered = sorted(following, key=lambda target: (-following[target], target))
-        shares = tuple((target, graph.shares[state, target]) for target in ordered)
-        if sum(share >= LIKELY for _, share in shares) > 1:
-            result.append(Fork(state, -sum(share * log2(share) for _, share in shares), shares))
-    return sorted(result, key=lambda fork: (-fork.entropy, fork.state))
 
 
 def loops(flow: Flow) -> list[Loop]:
@@ -184,12 +148,11 @@ def loops(flow: Flow) -> list[Loop]:
 
 
 def _repeated(trajectory: Sequence[State], length: int) -> Iterator[tuple[tuple[State, ...], int]]:
-    """Yield the loops of a length in a trajectory, from their first state by name, with their
-    number of laps.
+    """Yield the loops of a length in a trajectory, each with its number of laps.
+
+    A loop begins with its first state by name.
     """
-    again = [
-        trajectory[place] == trajectory[place + length] for place in range(len(trajectory) - length)
-    ]
+    again = [state == later for state, later in zip(trajectory, trajectory[length:], strict=False)]
     place = 0
     for repeats, stretch in groupby(again):
         size = len(list(stretch))
@@ -203,75 +166,46 @@ def _repeated(trajectory: Sequence[State], length: int) -> Iterator[tuple[tuple[
 def ends(flow: Flow) -> list[End]:
     """List how dialogues end, by English words (see `hf_dialemb.apps.flow.outcomes`).
 
-    The most frequent end first.
-
-    The last outcome that anybody but the user reports decides: it failed, or it is done and the
-    dialogue is finished. A failure is passed over where other information comes afterwards. Where
-    something is only missing, as parking at a hotel, it is also passed over where something was
-    done before. Where nothing decides, a dialogue finishes with thanks and goodbyes or at a state
-    where most end; else it broke off. Nothing is finished by what was done before an open question,
-    a misunderstanding, or the user's "never mind", with which it is cancelled.
-
-    ``kinds`` of the flow's settings are a person's corrections: what a state says of the end, by
-    one of its texts.
+    The most frequent end comes first. See `end_of` for what decides; dialogues usually end at a
+    state that is the last one of at least half of the dialogues that come there.
     """
-    given = _corrected(flow)
     dialogues: dict[tuple[Kind, State], list[tuple[str, str]]] = defaultdict(list)
     utterances = flow.utterances
-    for number, (name, trajectory) in enumerate(
-        zip(utterances.dialogues, flow.trajectories, strict=True)
-    ):
+    for number, trajectory in enumerate(flow.trajectories):
         texts = [utterances.texts[row] for row in utterances.rows_of(number)]
         last = trajectory[-1]
-        usual = (
-            flow.graph.states[last] >= _OFTEN and flow.graph.shares.get((last, END), 0.0) >= _USUAL
-        )
-        corrections = [given.get(state, "") for state in trajectory]
-        kind, turn = end_of([role for role, _ in trajectory], texts, usual, corrections)
-        dialogues[kind, trajectory[turn]].append((name, texts[turn]))
+        share = flow.graph.shares.get((last, END), 0.0)
+        usual = flow.graph.states[last] >= _OFTEN and share >= _USUAL
+        kind, turn = end_of([role for role, _ in trajectory], texts, usual)
+        dialogues[kind, trajectory[turn]].append((utterances.dialogues[number], texts[turn]))
     listed = [
-        End(*way, tuple(name for name, _ in pairs), pairs[0][1]) for way, pairs in dialogues.items()
+        End(kind, state, tuple(name for name, _ in pairs), pairs[0][1])
+        for (kind, state), pairs in dialogues.items()
     ]
     return sorted(listed, key=lambda end: (-len(end.dialogues), end.kind, end.state))
 
 
-def _corrected(flow: Flow) -> dict[State, str]:
-    """Return the kinds of states that a person corrected."""
-    kinds, states = flow.settings.get("kinds") or {}, [cluster.state for cluster in flow.clusters]
-    pairs = zip(flow.utterances.texts, flow.labels.tolist(), strict=True) if kinds else ()
-    return {states[label]: kinds[text] for text, label in pairs if text in kinds}
-
-
-def end_of(
-    roles: Sequence[str], texts: Sequence[str], usual: bool = False, kinds: Sequence[str] = ()
-) -> tuple[Kind, int]:
+def end_of(roles: Sequence[str], texts: Sequence[str], usual: bool = False) -> tuple[Kind, int]:
     """Return how a dialogue ends, and the turn that decides it, by who says what in each turn.
 
-    See `ends`.
-
-    ``usual`` says that dialogues usually end with the last turn. ``kinds`` is what each turn says
-    of the end if a person corrected it: a `Kind` or ``nothing``; else empty.
+    The last outcome that anybody but the user reports decides: it failed, or it is done and the
+    dialogue is finished. A failure is passed over where other information comes afterwards. Where
+    something is only missing, as parking at a hotel, it is also passed over where something was
+    done before. Where nothing decides, a dialogue finishes with thanks and goodbyes or at a turn
+    with which dialogues usually end (``usual``); else it broke off. Nothing is finished by what was
+    done before an open question, a misunderstanding, or the user's "never mind", with which it is
+    cancelled.
     """
-    if any(kinds):
-        last = max(
-            (turn for turn, kind in enumerate(kinds) if kind not in ("", NOTHING)), default=-1
-        )
-        masked = ["" if kind else text for text, kind in zip(texts, kinds, strict=True)]
-        kind, turn = end_of(roles, masked, usual and kinds[-1] != NOTHING)
-        decided = last < turn < len(texts) - 1 or kind in ("failed", "cancelled")
-        return (
-            (kind, turn)
-            if last < 0 or (turn > last and decided)
-            else (cast(Kind, kinds[last]), last)
-        )
     others = [turn for turn, role in enumerate(roles) if role != ROLES[0]]
     latest = max((turn for turn in others if outcomes.says_something(texts[turn])), default=-1)
     done = next((turn for turn in others if outcomes.says_done(texts[turn])), len(texts))
 
     def decides(turn: int) -> bool:
-        if outcomes.says_failed(texts[turn]):
-            return turn >= latest if outcomes.says_tried(texts[turn]) else latest < turn < done
-        return outcomes.says_done(texts[turn])
+        if not outcomes.says_failed(texts[turn]):
+            return outcomes.says_done(texts[turn])
+        if outcomes.says_tried(texts[turn]):
+            return turn >= latest
+        return latest < turn < done
 
     # others ask after thanks whether there is anything else
     over = any(map(outcomes.says_over, texts[-2:]))
@@ -279,12 +213,14 @@ def end_of(
     withdrawn = outcomes.withdrawal(roles, texts)
     is_open = asked or withdrawn is not None or outcomes.says_unclear(texts[-1])
     deciding = max(filter(decides, others), default=-1)
-    failed = deciding >= 0 and outcomes.says_failed(texts[deciding])
-    if failed or (deciding >= 0 and (not is_open or deciding == len(texts) - 1)):
-        return "failed" if failed else "finished", deciding
+    if deciding >= 0 and outcomes.says_failed(texts[deciding]):
+        return "failed", deciding
+    if deciding >= 0 and (not is_open or deciding == len(texts) - 1):
+        return "finished", deciding
     if withdrawn is not None:
         return "cancelled", withdrawn
-    return "finished" if (usual or over) and not is_open else "broken off", len(texts) - 1
+    kind: Kind = "finished" if (usual or over) and not is_open else "broken off"
+    return kind, len(texts) - 1
 
 
 def rare_paths(flow: Flow) -> list[RarePath]:

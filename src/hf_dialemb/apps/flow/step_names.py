@@ -72,9 +72,7 @@ def named(
 
 
 def centroids(vectors: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.float32]:
-    """Return the mean of the unit vectors of each of C clusters, brought to unit length, ``(C,
-    D)``.
-    """
+    """Return the mean of the unit vectors of each of C clusters, at unit length, ``(C, D)``."""
     from scipy.sparse import csr_array
 
     members = csr_array((np.ones(len(labels), dtype=np.float32), (labels, np.arange(len(labels)))))
@@ -159,14 +157,13 @@ def typical_phrases(groups: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
 def best_phrases(
     groups: Sequence[Sequence[str]], worth: Callable[[NDArray[Any], Any], NDArray[Any]]
 ) -> list[tuple[str, ...]]:
-    """Return at most `PHRASES` phrases, of one to three words, of each of G groups of texts, the
-    best first.
+    """Return at most `PHRASES` phrases of one to three words of each of G groups of texts.
 
-    A phrase scores the number of a group's texts that hold it, times its worth there. ``worth``
-    takes the phrases ``(P,)`` and their counts, a sparse ``(G, P)``, and returns as many numbers as
-    this has data; what is worth nothing, or less, is left out. Two words count half as much again,
-    three twice. A phrase that repeats a better one, or occurs once in a group of several texts, is
-    left out.
+    The best come first. A phrase scores the number of a group's texts that hold it, times its worth
+    there. ``worth`` takes the phrases ``(P,)`` and their counts, a sparse ``(G, P)``, and returns
+    as many numbers as this has data; what is worth nothing, or less, is left out. Two words count
+    half as much again, three twice. A phrase that repeats a better one, or occurs once in a group
+    of several texts, is left out.
     """
     phrases, counts = _counted_phrases(groups)
     worths, result = worth(phrases, counts), []
@@ -182,27 +179,24 @@ def best_phrases(
 
 
 def _counted_phrases(groups: Sequence[Sequence[str]]) -> tuple[NDArray[Any], Any]:
-    """Return the P phrases of texts, ``(P,)``, and how many texts of each group hold them, sparse
-    ``(G, P)``.
+    """Return the P phrases of texts, ``(P,)``, and how many texts of each group hold them.
+
+    The counts are sparse ``(G, P)``.
     """
     from scipy.sparse import csr_matrix
     from sklearn.feature_extraction.text import CountVectorizer
 
-    texts = {
-        text: row
-        for row, text in enumerate(dict.fromkeys(text for group in groups for text in group))
-    }
-    vectorizer = CountVectorizer(analyzer=_phrases_of, binary=True, dtype=np.float32)
+    phrases_of = cache(_phrases_of)
+
+    def analyzed(group: Sequence[str]) -> list[str]:
+        return [phrase for text in group for phrase in phrases_of(text)]
+
+    vectorizer = CountVectorizer(analyzer=analyzed, dtype=np.float32)
     try:
-        held = vectorizer.fit_transform(texts)
+        counts = vectorizer.fit_transform(groups)
     except ValueError:  # no text holds a word
         return np.empty(0, dtype=object), csr_matrix((len(groups), 0), dtype=np.float32)
-    rows = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
-    columns = [texts[text] for group in groups for text in group]
-    members = csr_matrix(
-        (np.ones(len(columns), dtype=np.float32), (rows, columns)), shape=(len(groups), len(texts))
-    )
-    return vectorizer.get_feature_names_out(), (members @ held).tocsr()
+    return vectorizer.get_feature_names_out(), counts
 
 
 def _phrases_of(text: str) -> set[str]:
@@ -272,8 +266,9 @@ def _empty_words() -> frozenset[str]:
 
 
 def _different(candidates: Mapping[str, float]) -> tuple[str, ...]:
-    """Return the first `PHRASES` that do not repeat one another, of phrases and how many texts hold
-    them.
+    """Return the first `PHRASES` that do not repeat one another.
+
+    ``candidates`` are phrases, and how many texts hold them.
     """
 
     def within(phrase: str, other: str) -> bool:
@@ -282,16 +277,14 @@ def _different(candidates: Mapping[str, float]) -> tuple[str, ...]:
         )
 
     def goes_on(phrase: str, other: str) -> bool:
-        """Return whether a phrase lies in another, or ends in its middle, as "lost my credit" in
-        "credit card".
+        """Return whether a phrase lies in another or goes on in it.
+
+        "lost my credit" goes on in "credit card".
         """
-        last, (first, *more) = phrase.rpartition(" ")[2], other.split()
-        follows = (
-            phrase != last == first
-            and bool(more)
-            and (more[0] == "of" or more[0] not in _empty_words())
-        )
-        return follows or within(phrase, other)
+        first, *more = other.split()
+        if more and phrase.endswith(f" {first}"):
+            return more[0] == "of" or more[0] not in _empty_words() or within(phrase, other)
+        return within(phrase, other)
 
     kept: list[str] = []
     for phrase, count in candidates.items():

@@ -14,7 +14,7 @@ const page = (() => {
   };
   const by = (id) => document.getElementById(id);
   const self = { flow, view: first, graph: null, show, point, focusPanel };
-  const picture = new Picture(by("graph"), by("minimap"), flow, choose);
+  const picture = new Picture(by("graph"), flow, choose);
   let touched = false;
   self.picture = picture;
   self.differences = flow.comparison && new Map(flow.comparison.edges.map((edge) => [edge.key, edge]));

@@ -1,6 +1,4 @@
-"""Write the page of a flow.
-
-One HTML file, to be opened without a network, that shows how dialogues go.
+"""Write the page of a flow: one HTML file, to be opened without a network.
 
 It has the counts of everything, and as many dialogues in full as a page can carry.
 """
@@ -9,7 +7,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +18,8 @@ from ...storage.frames import counted
 from ..flow.exports import line_of
 from ..flow.flow import Flow
 from ..flow.flow_clustering import Choice
-from ..flow.graph import Edge, Pruning, State, pruned, steps_of
-from ..flow.paths import KINDS, NOTHING, typical_path
+from ..flow.graph import Pruning, State
+from ..flow.paths import typical_path
 from ..flow.step_names import shortened
 from .insights import insights
 
@@ -41,18 +38,10 @@ MOST_TEXTS_OF_ALL = 20_000  # of all states together, about
 _SETTINGS = {
     "model": "encoder, which says how alike utterances are",
     "corpus": "dialogues from",
-    "clusters": "states of each speaker",
-    "chosen_by": "how many states there are was decided by",
     "names": "names of states are",
     "seed": "number that random choices begin from",
 }
-_VALUES = {
-    "chosen": "the bend of the curve of distances",
-    "number": "the number asked for",
-    "threshold": "the distance asked for",
-    "nearest": "their most typical utterance",
-    "phrases": "their typical words",
-}
+_VALUES = {"nearest": "their most typical utterance", "phrases": "their typical words"}
 
 
 @dataclass(frozen=True)
@@ -121,9 +110,11 @@ def _record(
     once.
     """
     numbers, texts = flow.numbers, dict[str, int]()
-    sections = [] if comparison else insights(flow, pruned(flow.graph, pruning).states)
+    sections = [] if comparison else insights(flow)
     main, roles = typical_path(flow), {cluster.role for cluster in flow.clusters}
     named = [name for section in sections for row in section["rows"] for name in row["dialogues"]]
+    kept = kept_dialogues(flow, [main.dialogue, *named])
+    settings = {label: flow.settings.get(name, "") for name, label in _SETTINGS.items()}
     return {
         "title": flow.title,
         "roles": [*(role for role in ROLES if role in roles), *sorted(roles - set(ROLES))],
@@ -138,31 +129,28 @@ def _record(
             [numbers[source], numbers[target], count]
             for (source, target), count in flow.graph.edges.items()
         ],
-        "dialogues": [
-            _dialogue(flow, place, texts, comparison.second if comparison else ())
-            for place in kept_dialogues(flow, [main.dialogue, *named])
-        ],
+        "dialogues": [_dialogue(flow, place, texts, comparison) for place in kept],
         "main": {
             "dialogue": main.dialogue,
             "states": [numbers[state] for state in main.states],
             "texts": [_number(texts, text) for text in main.texts],
             "turns": main.turns,
-            "steps": [
-                f"{numbers[source]}>{numbers[target]}" for source, target in sorted(main.steps)
-            ],
+            "steps": sorted(
+                f"{numbers[source]}>{numbers[target]}" for source, target in main.steps
+            ),
         },
         "pruning": asdict(pruning),
         "insights": sections,
         "comparison": _comparison(comparison, numbers) if comparison else None,
-        "choices": [_choice(role, choice) for role, choice in choices.items()],
-        "facts": [] if comparison else [["Made by", f"hf_dialemb {version('hf-dialemb')}"]],
+        "choices": [[role, choice.sentence] for role, choice in choices.items()],
         "settings": [
-            [label, _printed(flow.settings[name])]
-            for name, label in _SETTINGS.items()
-            if flow.settings.get(name, "") != ""
+            ["Made by", f"hf_dialemb {version('hf-dialemb')}"],
+            *(
+                [label, _VALUES.get(value, value)]
+                for label, value in settings.items()
+                if value != ""
+            ),
         ],
-        "kinds": dict(flow.settings.get("kinds") or {}),
-        "endings": [*KINDS, NOTHING],
         "texts": list(texts),
     }
 
@@ -175,23 +163,14 @@ def kept_dialogues(
 ) -> list[int]:
     """Return the places of the dialogues that a page has in full, ascending.
 
-    All of them, or the named ones first, then up to half of ``most`` that show a new transition,
-    then others at random. A dialogue with which there would be too many characters is left out, but
-    at least one is there.
+    All of them, or the named ones first and then others at random. A dialogue with which there
+    would be too many characters is left out, but at least one is there.
     """
     utterances = flow.utterances
     places = {name: place for place, name in enumerate(utterances.dialogues)}
     shuffled = np.random.default_rng([0, len(places)]).permutation(len(places)).tolist()
-    order = dict.fromkeys(places[name] for name in named)
-    if len(places) > most:
-        seen: set[Edge] = set()
-        for place in shuffled:
-            steps = set(steps_of(flow.trajectories[place]))
-            if len(order) < most // 2 and not steps <= seen:
-                order.setdefault(place)
-                seen |= steps
+    order = list(dict.fromkeys([*(places[name] for name in named), *shuffled]))
     kept: list[int] = []
-    order |= dict.fromkeys(shuffled)
     for place in order:
         size = sum(
             min(LONGEST_TEXT, len(utterances.texts[row])) for row in utterances.rows_of(place)
@@ -199,7 +178,7 @@ def kept_dialogues(
         if len(kept) < most and size <= characters:
             kept.append(place)
             characters -= size
-    return sorted(kept or list(order)[:1])
+    return sorted(kept or order[:1])
 
 
 def _texts_per_state(states: int) -> int:
@@ -212,89 +191,73 @@ def _number(texts: dict[str, int], text: str) -> int:
 
 def _states(flow: Flow, texts: dict[str, int]) -> list[dict[str, Any]]:
     counts: list[Counter[str]] = [Counter() for _ in flow.clusters]
-    for label, text in zip(flow.labels.tolist(), flow.utterances.texts, strict=True):
-        counts[label][text] += 1
-    places, count = flow.utterances.places, len(flow.clusters)
-    through = np.bincount(
-        np.unique(np.stack([flow.labels, places]), axis=1)[0], minlength=count
-    ).tolist()
-    since = (np.arange(len(places)) - np.searchsorted(places, places)) / np.bincount(places)[places]
-    sizes = np.maximum(1, np.bincount(flow.labels, minlength=count))  # a state may have lost all
-    when = np.bincount(flow.labels, since, count) / sizes
-    return [
-        {
-            "id": cluster.id,
-            "role": cluster.role,
-            "name": shortened(line_of(cluster.name), LONGEST_TEXT),
-            "size": flow.graph.states.get(cluster.state, 0),
-            "through": through[label],
-            "when": round(
-                float(when[label]), 3
-            ),  # in [0, 1) from the beginning of dialogues to their end
-            "distinct": len(counts[label]),
-            "phrases": list(cluster.phrases),
-            "examples": [_number(texts, text) for text in cluster.examples],
-            "frequent": [
-                [_number(texts, text), times]
-                for text, times in counts[label].most_common(_texts_per_state(count))
-            ],
-        }
-        for label, cluster in enumerate(flow.clusters)
-    ]
+    through = [0] * len(flow.clusters)
+    begun = [0.0] * len(flow.clusters)  # sum of the shares of dialogues before its utterances
+    for place in range(len(flow.utterances.dialogues)):
+        rows = flow.utterances.rows_of(place)
+        labels = flow.labels[rows.start : rows.stop].tolist()
+        for label in set(labels):
+            through[label] += 1
+        for turn, label in enumerate(labels):
+            counts[label][flow.utterances.texts[rows[turn]]] += 1
+            begun[label] += turn / len(labels)
+    states = []
+    for label, cluster in enumerate(flow.clusters):
+        size = flow.graph.states.get(cluster.state, 0)  # a state may have lost all
+        frequent = counts[label].most_common(_texts_per_state(len(flow.clusters)))
+        states.append(
+            {
+                "id": cluster.id,
+                "role": cluster.role,
+                "name": shortened(line_of(cluster.name), LONGEST_TEXT),
+                "size": size,
+                "through": through[label],
+                # in [0, 1) from the beginning of dialogues to their end
+                "when": round(begun[label] / max(1, size), 3),
+                "distinct": len(counts[label]),
+                "phrases": list(cluster.phrases),
+                "examples": [_number(texts, text) for text in cluster.examples],
+                "frequent": [[_number(texts, text), times] for text, times in frequent],
+            }
+        )
+    return states
 
 
 def _dialogue(
-    flow: Flow, place: int, texts: dict[str, int], second: Collection[str]
+    flow: Flow, place: int, texts: dict[str, int], comparison: Comparison | None
 ) -> dict[str, Any]:
-    rows, name = flow.utterances.rows_of(place), flow.utterances.dialogues[place]
-    return {
+    utterances, rows = flow.utterances, flow.utterances.rows_of(place)
+    name, names = utterances.dialogues[place], utterances.names[rows.start : rows.stop]
+    record = {
         "id": name,
         "states": flow.labels[rows.start : rows.stop].tolist(),
-        "texts": [_number(texts, flow.utterances.texts[row]) for row in rows],
-        **(
-            {"names": flow.utterances.names[rows.start : rows.stop]}
-            if flow.utterances.names
-            else {}
-        ),
-        **({"set": int(name in second)} if second else {}),
+        "texts": [_number(texts, utterances.texts[row]) for row in rows],
     }
+    if any(names):
+        record["names"] = names
+    if comparison and comparison.second:
+        record["set"] = int(name in comparison.second)
+    return record
 
 
 def _comparison(comparison: Comparison, numbers: Mapping[State, int]) -> dict[str, Any]:
     edges = []
     for change in comparison.differences:
         source, target = numbers[change.source], numbers[change.target]
-        record = {
-            "source": source,
-            "target": target,
-            "key": f"{source}>{target}",
-            "p": change.corrected_p,
-        }
         edges.append(
             {
-                **record,
+                "source": source,
+                "target": target,
+                "key": f"{source}>{target}",
+                "p": change.corrected_p,
                 "counts": change.counts,
                 "shares": change.shares,
                 "difference": change.difference,
             }
         )
-    names, findings = (
-        tuple(map(line_of, texts)) for texts in (comparison.names, comparison.findings)
-    )
-    return {"names": names, "dialogues": comparison.dialogues, "findings": findings, "edges": edges}
-
-
-def _choice(role: str, choice: Choice) -> dict[str, Any]:
-    curve = [
-        [number, threshold, score if isfinite(score) else None]
-        for number, threshold, score in choice.curve
-    ]
-    return {"role": role, "count": choice.count, "sentence": choice.sentence, "curve": curve}
-
-
-def _printed(value: Any) -> str:
-    if isinstance(value, Mapping):
-        if value and set(map(type, value.values())) == {str} and len(set(value.values())) == 1:
-            return _printed(next(iter(value.values())))  # the same for every speaker
-        return ", ".join(f"{name}: {_printed(inner)}" for name, inner in value.items())
-    return _VALUES.get(str(value), str(value))
+    return {
+        "names": [line_of(name) for name in comparison.names],
+        "dialogues": comparison.dialogues,
+        "findings": [line_of(finding) for finding in comparison.findings],
+        "edges": edges,
+    }

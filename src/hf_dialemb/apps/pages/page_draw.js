@@ -111,8 +111,8 @@ function onBend([[x1, y1], [x2, y2]], share) {
 }
 
 class Picture {
-  constructor(svg, minimap, flow, chosen) {
-    Object.assign(this, { svg, minimap, flow, chosen, nodes: new Map(), edges: new Map(), scale: 1, x: 0, y: 0 });
+  constructor(svg, flow, chosen) {
+    Object.assign(this, { svg, flow, chosen, nodes: new Map(), edges: new Map(), scale: 1, x: 0, y: 0 });
     this.world = element("svg");
     this.layers = Object.fromEntries(
       ["edges", "steps", "nodes", "labels"].map((name) => [name, element("g", { class: name })]),
@@ -140,7 +140,6 @@ class Picture {
       this.nodes.delete(number);
     }
     this.drawEdges();
-    this.drawMinimap();
     this.rove(this.nodes.has(this.tabbed) ? this.tabbed : this.flow.start);
   }
 

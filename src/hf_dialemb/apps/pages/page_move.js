@@ -17,7 +17,6 @@ Picture.prototype.move = function () {
   clearTimeout(this.resting);
   this.resting = setTimeout(() => this.world.classList.remove("moving"), REST);
   this.svg.classList.toggle("far", this.scale < CLOSE);
-  this.moveMinimap();
 };
 
 Picture.prototype.zoom = function (factor, x = this.svg.clientWidth / 2, y = this.svg.clientHeight / 2) {
@@ -133,51 +132,6 @@ Picture.prototype.reveal = function (number) {
   if (to[0] !== x || to[1] !== y) this.glide({ scale, x: this.x + to[0] - x, y: this.y + to[1] - y });
 };
 
-// A small picture of the whole, there while a part of it is out of view; a click goes there.
-Picture.prototype.drawMinimap = function () {
-  const { left, width, height, places } = this.layout;
-  const scale = Math.min(200 / width, 140 / height);
-  this.minimap.replaceChildren();
-  for (const [name, value] of [
-    ["viewBox", `${left - 20} -20 ${width + 40} ${height + 40}`],
-    ["width", scale * width],
-    ["height", scale * height],
-  ]) {
-    this.minimap.setAttribute(name, value);
-  }
-  for (const { number, x, y, width: wide, height: high } of places.values()) {
-    const role = this.flow.roles.indexOf(roleOf(this.flow, number)) % 5;
-    this.minimap.append(
-      element("rect", { class: `spot role-${role}`, x: x - wide / 2, y: y - high / 2, width: wide, height: high }),
-    );
-  }
-  this.window = element("rect", { class: "window" });
-  this.minimap.append(this.window);
-};
-
-Picture.prototype.moveMinimap = function () {
-  const { clientWidth, clientHeight } = this.svg;
-  const { left, width, height } = this.layout;
-  const { scale } = this;
-  const view = { x: -this.x / scale, y: -this.y / scale, width: clientWidth / scale, height: clientHeight / scale };
-  for (const [name, value] of Object.entries(view)) this.window.setAttribute(name, value.toFixed(1));
-  const whole =
-    view.x <= left && view.y <= 0 && view.x + view.width >= left + width && view.y + view.height >= height;
-  this.minimap.parentNode.hidden = whole;
-};
-
-Picture.prototype.goTo = function (event) {
-  const box = this.minimap.getBoundingClientRect();
-  const { left, width, height } = this.layout;
-  const { scale } = this;
-  const x = left + (width * (event.clientX - box.left)) / box.width;
-  const y = (height * (event.clientY - box.top)) / box.height;
-  this.stop();
-  this.x = this.svg.clientWidth / 2 - scale * x;
-  this.y = this.svg.clientHeight / 2 - scale * y;
-  this.move();
-};
-
 Picture.prototype.listen = function () {
   const { svg } = this;
   svg.addEventListener(
@@ -192,9 +146,6 @@ Picture.prototype.listen = function () {
   );
   this.listenToPointers();
   this.listenToPrinter();
-  for (const name of ["pointerdown", "pointermove"]) {
-    this.minimap.addEventListener(name, (event) => event.buttons & 1 && this.goTo(event));
-  }
   svg.addEventListener("keydown", (event) => this.key(event));
   svg.addEventListener("focusin", (event) => {
     const node = event.target.closest(".node");

@@ -65,7 +65,6 @@ function statePanel(page, number) {
     ...listOf(state.frequent, ([text, times]) => frequentRow(flow, text, times), { most: 6, name: "texts counted" }),
     state.distinct > state.frequent.length &&
       make("p", { class: "hint" }, `and ${figure(state.distinct - state.frequent.length)} others`),
-    endField(flow, state),
     heading(
       through.length === state.through
         ? "Dialogues"
@@ -76,42 +75,6 @@ function statePanel(page, number) {
       name: "chips",
     }),
   ];
-}
-
-// What a state says of the end, as a person corrects it: a file that later runs read.
-function endField(flow, state) {
-  if (flow.comparison || !state.frequent.length) return null;
-  const texts = state.frequent.map(([text]) => flow.texts[text]);
-  const text = texts.find((said) => Object.hasOwn(flow.kinds, said)) ?? texts[0];
-  const choice = make(
-    "select",
-    {},
-    ["", ...flow.endings].map((kind) =>
-      make("option", { value: kind, selected: (flow.kinds[text] ?? "") === kind }, kind || "what its words say"),
-    ),
-  );
-  choice.addEventListener("change", () => {
-    if (choice.value) flow.kinds[text] = choice.value;
-    else delete flow.kinds[text];
-  });
-  const save = () => {
-    const blob = new Blob([kindsText(flow)], { type: "text/yaml" });
-    make("a", { href: URL.createObjectURL(blob), download: "kinds.yaml" }).click();
-  };
-  return make(
-    "details",
-    { class: "ending" },
-    make("summary", {}, "Is its end read wrong?"),
-    make("p", {}, make("label", {}, "Conversations that come here are: ", choice)),
-    make("button", { type: "button", class: "button", click: save }, "Save kinds.yaml"),
-    make("p", { class: "soft" }, "Put the file into this page's folder and run the command again: every run reads it."),
-  );
-}
-
-function kindsText(flow) {
-  return Object.entries(flow.kinds)
-    .map(([text, kind]) => `${JSON.stringify(text)}: ${kind}\n`)
-    .join("");
 }
 
 function frequentRow(flow, text, times) {

@@ -100,23 +100,7 @@ function drawClusters(page, place) {
     { name: "Typical", value: (row) => typical(flow, row) },
   ];
   place.replaceChildren(
-    ...(flow.choices.length
-      ? [
-          make("h2", {}, "How many states there are, and why"),
-          make(
-            "p",
-            { class: "soft" },
-            "The fewer states, the less alike are the utterances that become one. The line is the bend of that: how " +
-              "far the distances at which states join lie below a straight line.",
-          ),
-          make(
-            "div",
-            { class: "charts" },
-            flow.choices.map((choice) => choiceFigure(flow, choice)),
-          ),
-        ]
-      : []),
-    make("h2", {}, "All states"),
+    ...flow.choices.map(([role, sentence]) => make("p", { class: "soft" }, roleTag(flow, role), ` ${sentence}`)),
     table(columns, rows, 3, true),
   );
 }
@@ -124,57 +108,6 @@ function drawClusters(page, place) {
 function typical(flow, state) {
   if (state.phrases.length) return state.phrases.slice(0, 4).join(" · ");
   return state.examples.length ? cutText(flow.texts[state.examples[0]], 90) : "";
-}
-
-function choiceFigure(flow, choice) {
-  const figure = make("figure", {}, roleTag(flow, choice.role));
-  if (choice.curve.filter(([, , score]) => Number.isFinite(score)).length > 1) figure.append(scoreCurve(choice));
-  figure.append(make("figcaption", {}, choice.sentence));
-  return figure;
-}
-
-// How far the curve of distances bends at each number of states, the number that was taken marked.
-function scoreCurve({ role, curve, count }) {
-  const [width, height, left, low] = [460, 190, 44, 160];
-  const most = curve.at(-1)[0];
-  const least = curve[0][0];
-  const scores = curve.map(([, , score]) => score).filter(Number.isFinite);
-  const top = Math.max(...scores);
-  const bottom = Math.min(...scores);
-  const x = (number) => left + ((width - left - 12) * (number - least)) / Math.max(1, most - least);
-  const y = (score) => low - ((low - 14) * (score - bottom)) / (top - bottom || 1);
-  const taken = curve.find(([number]) => number === count);
-  const line = curve
-    .filter(([, , score]) => Number.isFinite(score))
-    .map(([number, , score]) => `${x(number).toFixed(1)},${y(score).toFixed(1)}`);
-  const label = (text, at, place, anchor = "middle") =>
-    element("text", { x: at, y: place, "text-anchor": anchor }, text);
-  const svg = element(
-    "svg",
-    {
-      class: "curve",
-      viewBox: `0 0 ${width} ${height}`,
-      role: "img",
-      "aria-label": `${role}: bend of the curve of distances by number of states; ${count} were taken`,
-    },
-    element("path", { class: "axis", d: `M${left},10V${low}H${width - 8}`, fill: "none" }),
-    element("polyline", { class: "score", points: line.join(" ") }),
-    label(top.toFixed(2), left - 6, 18, "end"),
-    label(bottom.toFixed(2), left - 6, low, "end"),
-    label(least, left, low + 15),
-    label(most, width - 14, low + 15),
-    label("number of states", (left + width) / 2, low + 28),
-    element(
-      "text",
-      { transform: `translate(10,${(low + 10) / 2}) rotate(-90)`, "text-anchor": "middle" },
-      "bend",
-    ),
-  );
-  if (taken) {
-    svg.append(element("path", { class: "pick", d: `M${x(count)},10V${low}` }), label(count, x(count), low + 15));
-    if (Number.isFinite(taken[2])) svg.append(element("circle", { cx: x(count), cy: y(taken[2]), r: 4 }));
-  }
-  return svg;
 }
 
 const NONE_KNOWN = "–"; // where one set never comes to the state, nothing can be compared
@@ -244,22 +177,13 @@ function points(difference) {
 
 function drawAbout(page, place) {
   const { flow } = page;
-  const list = (pairs) =>
+  place.replaceChildren(
+    make("h2", {}, "How this was made"),
     make(
       "dl",
       {},
-      pairs.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]),
-    );
-  const facts = [
-    ...flow.facts,
-    ["dialogues", figure(flow.counts.dialogues)],
-    ["utterances", figure(flow.counts.utterances)],
-    ["states", figure(flow.counts.states)],
-  ];
-  place.replaceChildren(
-    make("h2", {}, "How this was made"),
-    list(facts),
-    ...(flow.settings.length ? [make("h2", {}, "Settings"), list(flow.settings)] : []),
+      flow.settings.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]),
+    ),
     ...[sampleNote(flow)].filter(Boolean),
     make("h2", {}, "How to read the map"),
     readingHelp(page),

@@ -236,7 +236,6 @@ _OF_KIND = {
 _OF_CORPUS = {
     "clinc150": ("intent-classification", "out-of-scope-detection"),
     "dialog2flow_evaluation": ("action-similarity",),
-    "dialogue_nli": ("dialogue-nli",),
 }
 
 

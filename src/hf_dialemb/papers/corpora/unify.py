@@ -1,24 +1,21 @@
-"""Many corpora in one form and one folder.
-
-A dataset with a card, and the JSON files of Dialog2Flow (appendix A).
+"""Many corpora in one form and one folder: Parquet, and the JSON files of Dialog2Flow (appendix A).
 
 ``<split>/<corpus>.parquet`` has one row per dialogue, all turns and labels kept; ``json/<corpus>/``
 has the paper's ``data.json`` and ``stats.json``, labelled turns alone. Corpora are streamed; the
-folder appears only when it is whole. What is made of a shard is kept beside it until then, so that
-a killed run goes on with the shards that are missing.
+folder appears only when it is whole.
 """
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from functools import partial
-from itertools import groupby, islice
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pyarrow
 from datasets import Features, List, Value
-from pyarrow.parquet import ParquetWriter, read_table
+from pyarrow.parquet import ParquetWriter
 from tqdm.auto import tqdm
 
 from ...data import CORPORA, MissingFilesError, find_source, get_corpus, iterate_dialogues
@@ -29,19 +26,12 @@ from ...data.labels import UnifiedTurn, clean_label, unified_turn
 from ...dialogue import Dialogue, Turn
 from ...errors import InputError
 from ...storage.files import check_writable, working_folder
-from ...storage.shards import in_parts, in_shards, named_by_content, parts_beside
-from .dataset_card import Tally, dataset_card, figures_table, statistics
+from .unified_counts import Tally, figures_table, statistics
 
-_ROWS = (
-    1000  # dialogues that are cleaned together, and of one row group at most: all that is in memory
-)
+_ROWS = 1000  # dialogues of one row group at most, which is all that is in memory
 _LOOKED_AT = 200  # dialogues of a split that tell whether a corpus has acts or slots
-# what a part has beside its rows: counts, and each dialogue in the paper's form
-_COUNTS, _PAPER = (b"unify", "paper")
 _Read = Callable[..., Iterator[Dialogue]]
 _Chosen = tuple[Corpus, tuple[str, ...]]  # and its splits that are at hand
-_Shard = tuple[str, str, list[Dialogue]]  # of which corpus and split, and they
-_Part = tuple[dict[str, Any], pyarrow.Table]  # what is counted of a shard, and its rows
 
 
 def unify(
@@ -53,53 +43,44 @@ def unify(
     strict: bool = False,
     evaluation: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Write corpora in the unified form."""
+    """Write corpora in the unified form, and return their figures.
+
+    Training splits lose what the other splits, and further sets of ``evaluation``, hold too.
+    """
     output = Path(output).expanduser().resolve()
-    _check_free(output)
-    read = partial(iterate_dialogues, data_dir=data_dir, strict=strict)
-    left_out: dict[str, str] = {}
-    whole = list(names) == [ALL]
-    chosen = (
-        _choose_from_all(read, terms, left_out)
-        if whole
-        else _choose_named(names, read, data_dir, terms)
-    )
-    check_writable(output / "README.md")
-    splits = [(corpus.name, split) for corpus, present in chosen for split in present]
-    held_out = [f"{name}/{split}" for name, split in splits if split != SPLITS[0]]
-    check_apart([f"{name}/{split}" for name, split in splits if split == SPLITS[0]], evaluation)
-    with parts_beside(output) as parts, working_folder(output) as temporary:
-        _check_free(output)  # another run may have ended meanwhile
-        index = build_index([*held_out, *evaluation], data_dir, strict=strict)
-        made = groupby(_parts(splits, read, index, parts), key=lambda part: part[0]["corpus"])
-        of_corpora = zip(chosen, made, strict=True)
-        stats = {
-            "terms": terms,
-            **statistics(
-                (corpus, _write_corpus(corpus, ready, temporary))
-                for (corpus, _), (_, ready) in of_corpora
-            ),
-            "left_out": left_out,
-            "evaluation": [*held_out, *evaluation],
-        }
-        _describe(stats, temporary)
-        if output.exists():
-            output.rmdir()  # it is empty
-        temporary.replace(output)
-    return stats
-
-
-def _check_free(output: Path) -> None:
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise InputError(
             f"output '{output}': exists and is no empty folder; choose another one or remove it"
         )
-
-
-def _describe(stats: dict[str, Any], folder: Path) -> None:
-    stats["table"] = figures_table(stats).split("\n")
-    (folder / "stats.json").write_text(json.dumps(stats, indent=2) + "\n", encoding="utf-8")
-    (folder / "README.md").write_text(dataset_card(stats), encoding="utf-8")
+    read = partial(iterate_dialogues, data_dir=data_dir, strict=strict)
+    left_out: dict[str, str] = {}
+    if list(names) == [ALL]:
+        chosen = _choose_from_all(read, terms, left_out)
+    else:
+        chosen = _choose_named(names, read, data_dir, terms)
+    check_writable(output / "stats.json")
+    splits = [(corpus.name, split) for corpus, present in chosen for split in present]
+    held_out = [f"{name}/{split}" for name, split in splits if split != SPLITS[0]]
+    check_apart([f"{name}/{split}" for name, split in splits if split == SPLITS[0]], evaluation)
+    with working_folder(output) as temporary:
+        index = build_index([*held_out, *evaluation], data_dir, strict=strict)
+        progress = tqdm(chosen, desc="unify", unit="corpus")
+        tallies = [
+            (corpus, _write_corpus(corpus, present, read, index, temporary))
+            for corpus, present in progress
+        ]
+        stats = {
+            "terms": terms,
+            **statistics(tallies),
+            "left_out": left_out,
+            "evaluation": [*held_out, *evaluation],
+        }
+        stats["table"] = figures_table(stats).split("\n")
+        (temporary / "stats.json").write_text(json.dumps(stats, indent=2) + "\n", encoding="utf-8")
+        if output.exists():
+            output.rmdir()  # it is empty
+        temporary.replace(output)
+    return stats
 
 
 def unified_features() -> Features:
@@ -205,84 +186,57 @@ def _look(corpus: Corpus, read: _Read) -> dict[str, bool]:
     return present
 
 
-def _parts(
-    splits: list[tuple[str, str]], read: _Read, index: EvaluationIndex, folder: Path
-) -> Iterator[_Part]:
-    """Make the parts of all corpora and read them one after another."""
-
-    def shards() -> Iterator[_Shard]:
-        for name, split in splits:
-            progress.set_postfix_str(f"{name} {split}", refresh=False)
-            for dialogues in in_shards(read(name, split=split), _ROWS):
-                yield name, split, dialogues
-
-    work = partial(_unified, index)
-    with tqdm(desc="unify", unit=" dialogues") as progress:
-        named = named_by_content(work, shards())
-        files = in_parts(work, named, folder, progress, count=lambda shard: len(shard[-1]))
-    for file in tqdm(files, desc="write", unit=" parts"):
-        table = read_table(file)
-        yield json.loads(table.schema.metadata[_COUNTS]), table
-
-
-def _unified(index: EvaluationIndex, shard: _Shard) -> pyarrow.Table:
-    """Clean dialogues of train, count the rest and make their rows."""
-    name, split, dialogues = shard
-    cleaning, tally, rows = Cleaning(), Tally(), []
-    for dialogue in index.clean(dialogues, cleaning) if split == SPLITS[0] else dialogues:
-        domains = list(filter(None, dict.fromkeys(map(clean_label, dialogue.domains))))
-        turns = [unified_turn(turn) for turn in dialogue.turns]
-        utterances = tally.take(split, len(turns), list(_labelled(turns, domains)))
-        messages = list(map(_message, dialogue.turns, turns))
-        row = {"id": dialogue.id, "corpus": name, "domains": domains, "messages": messages}
-        rows.append({**row, _PAPER: json.dumps(utterances) if utterances else None})
+def _write_corpus(
+    corpus: Corpus, splits: Iterable[str], read: _Read, index: EvaluationIndex, folder: Path
+) -> Tally:
+    """Write the rows of each split and the paper's files, and count what they hold."""
+    tally, cleaning = Tally(), Cleaning()
+    paper = folder / "json" / corpus.name
+    paper.mkdir(parents=True)
+    with (paper / "data.json").open("w", encoding="utf-8") as stream:
+        stream.write('{"dialogs": {')
+        for split in splits:
+            dialogues = read(corpus.name, split=split)
+            if split == SPLITS[0]:
+                dialogues = index.clean(dialogues, cleaning)
+            rows = _rows(corpus.name, split, dialogues, tally, stream)
+            _write_rows(rows, folder / split / f"{corpus.name}.parquet")
+        stream.write(f'}}, "stats": {json.dumps(tally.stats)}}}\n')
     tally.counters["counts"].update(
         excluded_dialogues=cleaning.removed_dialogues, excluded_turns=cleaning.removed_turns
     )
-    schema = unified_features().arrow_schema.append(pyarrow.field(_PAPER, pyarrow.string()))
-    record = {"corpus": name, "split": split, "counters": tally.counters}
-    return pyarrow.Table.from_pylist(
-        rows, schema=schema.with_metadata({_COUNTS: json.dumps(record)})
-    )
-
-
-def _write_corpus(corpus: Corpus, parts: Iterable[_Part], folder: Path) -> Tally:
-    """Write the rows of each split, a row group for each part, and the paper's files.
-
-    Count what they hold.
-    """
-    tally, paper, separator = Tally(), folder / "json" / corpus.name, ""
-    paper.mkdir(parents=True)
-    with ExitStack() as stack:
-        stream = stack.enter_context((paper / "data.json").open("w", encoding="utf-8"))
-        stream.write('{"dialogs": {')
-        for split, of_split in groupby(parts, key=lambda part: part[0]["split"]):
-            number, writer = 0, None
-            for record, table in of_split:
-                tally.add(record["counters"])
-                names = [
-                    name or f"{split}/{place}"
-                    for place, name in enumerate(table["id"].to_pylist(), number)
-                ]
-                number += len(names)
-                for name, utterances in zip(names, table[_PAPER].to_pylist(), strict=True):
-                    if utterances:
-                        stream.write(f"{separator}{json.dumps(name)}: {utterances}")
-                        separator = ", "
-                if not names:
-                    continue
-                if writer is None:
-                    (folder / split).mkdir(exist_ok=True)
-                    file = folder / split / f"{corpus.name}.parquet"
-                    writer = stack.enter_context(
-                        ParquetWriter(file, unified_features().arrow_schema)
-                    )
-                writer.write_table(
-                    table.drop_columns(_PAPER).set_column(0, "id", pyarrow.array(names, "string"))
-                )
-        stream.write(f'}}, "stats": {json.dumps(tally.stats)}}}\n')
     (paper / "stats.json").write_text(json.dumps(tally.stats, indent=2) + "\n", encoding="utf-8")
     return tally
+
+
+def _rows(
+    corpus: str, split: str, dialogues: Iterable[Dialogue], tally: Tally, stream: IO[str]
+) -> Iterator[dict[str, Any]]:
+    """Yield the row of each dialogue, count it, and write its utterances in the paper's form."""
+    for number, dialogue in enumerate(dialogues):
+        name = dialogue.id or f"{split}/{number}"
+        domains = list(filter(None, dict.fromkeys(map(clean_label, dialogue.domains))))
+        turns = [unified_turn(turn) for turn in dialogue.turns]
+        started = bool(tally.counters["counts"]["utterances"])
+        utterances = tally.take(split, len(turns), list(_labelled(turns, domains)))
+        if utterances:
+            separator = ", " if started else ""
+            stream.write(f"{separator}{json.dumps(name)}: {json.dumps(utterances)}")
+        messages = list(map(_message, dialogue.turns, turns))
+        yield {"id": name, "corpus": corpus, "domains": domains, "messages": messages}
+
+
+def _write_rows(rows: Iterator[dict[str, Any]], file: Path) -> None:
+    """Write rows as they come; without any there is no file."""
+    schema = unified_features().arrow_schema
+    block = list(islice(rows, _ROWS))
+    if not block:
+        return
+    file.parent.mkdir(exist_ok=True)
+    with ParquetWriter(file, schema) as writer:
+        while block:
+            writer.write_table(pyarrow.Table.from_pylist(block, schema=schema))
+            block = list(islice(rows, _ROWS))
 
 
 def _message(turn: Turn, unified: UnifiedTurn) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from transformers import TrainingArguments
 
-from ...data import CORPORA, get_corpus, load_dialogues
+from ...data import CORPORA, load_dialogues
 from ...data.corpus_names import is_own
 from ...dialogue import Dialogue
 from ...errors import InputError
@@ -40,26 +40,20 @@ class EnsemblePlan:
     overrides: Mapping[str, Any] = field(default_factory=dict)
     size: int = 5  # L, the number of members of an ensemble
     data_dir: str | None = None
-    candidates: int | None = (
-        None  # responses to rank for each context; None: the recipe's num_candidates
-    )
-    similarity: str | None = (
-        None  # folder of the ranker that compares responses; None: the baseline, which then embeds
-    )
+    candidates: int | None = None  # responses to rank; None: the recipe's num_candidates
+    # folder of the ranker that compares responses; None: the baseline, which then embeds
+    similarity: str | None = None
     launch: tuple[str, ...] = ()  # further words for ``accelerate launch``
-    analysis_dialogues: int | None = None  # that probes and fine-tuning learn from; None: all
+    analysis_dialogues: int | None = None  # that probes learn from; None: all
     dev: str | None = None  # a file of dialogues that choose checkpoints
     test: str | None = None  # and of dialogues that measure
     test_dialogues: int | None = None  # that measure, drawn once; None: all
 
     def __post_init__(self) -> None:
-        for name, least in {
-            "size": 2,
-            "candidates": 2,
-            "analysis_dialogues": 2,
-            "test_dialogues": 1,
-        }.items():
-            check_range(name, getattr(self, name), least)
+        check_range("size", self.size, 2)
+        check_range("candidates", self.candidates, 2)
+        check_range("analysis_dialogues", self.analysis_dialogues, 2)
+        check_range("test_dialogues", self.test_dialogues, 1)
         own = self.corpus not in CORPORA and is_own(self.corpus)
         if own and None in (self.dev, self.test):
             raise InputError(
@@ -74,12 +68,6 @@ class EnsemblePlan:
             )
         if not own and (self.dev, self.test) != (None, None):
             raise InputError(f"dev, test: got files, but {self.corpus} has splits; leave them out")
-        if self.gives_candidates and self.test_dialogues is not None:
-            raise InputError(
-                f"test_dialogues: got {self.test_dialogues}, but {self.corpus} has contexts with "
-                "candidates, all of "
-                "which measure; leave it out"
-            )
         if "output_dir" in self.overrides:
             raise InputError(
                 "output_dir: got a folder of one run, expected none; --output holds all runs"
@@ -103,11 +91,6 @@ class EnsemblePlan:
             if split == "test"
             else self.settings(BASELINE).run.max_dev_dialogues
         )
-
-    @property
-    def gives_candidates(self) -> bool:
-        """Whether the corpus itself holds the responses to rank."""
-        return self.corpus in CORPORA and get_corpus(self.corpus).kind == "response-selection"
 
     def source(self, split: str) -> str:
         """Return the name or file that a split is read from."""

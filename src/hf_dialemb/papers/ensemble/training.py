@@ -1,6 +1,4 @@
-"""Multi-granularity training from one recipe.
-
-A baseline, its vectors of responses, L runs on them, the ensembles.
+"""Multi-granularity training: a baseline, its vectors of responses, L runs on them, ensembles.
 
 Each stage is a run of ``dialemb train``, a process of ``accelerate launch``. A complete stage is
 not run again, and a killed one resumes from its last checkpoint, so the same command again ends in
@@ -8,6 +6,8 @@ the same ensembles.
 """
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -15,14 +15,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import psutil
-
-from ...data import load_examples
 from ...data.examples import draw_candidates, read_candidates, write_candidates
 from ...errors import InputError
 from ...methods.method import Method
 from ...methods.multi_granularity import MultiGranularityModel
-from ...storage.files import check_writable, locked, open_to_others, write_json_atomically
+from ...storage.files import check_writable, locked, write_json_atomically
 from ...storage.run_folder import BASELINE, CHECKPOINTS, GRANULARITIES, SEEDS, RunFolder
 from ...training.arguments import read_recipe
 from ...training.data import response_vectors, similarity_ranker, weights_digest
@@ -75,7 +72,9 @@ def carry_out(plan: EnsemblePlan, name: str, report: Callable[[str], None]) -> N
     log = plan.output / "logs" / f"{name}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as lines:
-        process = subprocess.Popen(command(plan, name), stdout=lines, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            command(plan, name), stdout=lines, stderr=subprocess.STDOUT, start_new_session=True
+        )
         try:
             code = process.wait()
         except BaseException:
@@ -109,17 +108,13 @@ def is_complete(plan: EnsemblePlan, name: str) -> bool:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process and all that it started."""
-    with suppress(psutil.NoSuchProcess):
-        processes = [
-            *psutil.Process(process.pid).children(recursive=True),
-            psutil.Process(process.pid),
-        ]
-        for running in processes:
-            with suppress(psutil.NoSuchProcess):
-                running.terminate()
-        for running in psutil.wait_procs(processes, _PATIENCE)[1]:
-            running.kill()
+    """End a process and all that it started, which share its session."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGTERM)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_PATIENCE)
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
@@ -154,7 +149,8 @@ def _draw(plan: EnsemblePlan, split: str, report: Callable[[str], None]) -> None
         "num_candidates": plan.candidates or chosen["num_candidates"],
         "responses": chosen["responses"],
     }
-    if not plan.gives_candidates and (most := plan.max_dialogues(split)) is not None:
+    most = plan.max_dialogues(split)
+    if most is not None:
         header["max_dialogues"] = most
     path = plan.candidate_file(split)
     if path.is_file():
@@ -162,25 +158,19 @@ def _draw(plan: EnsemblePlan, split: str, report: Callable[[str], None]) -> None
         if before == header:
             return
         if plan.run(BASELINE).is_dir():
-            there, now = (
-                ", ".join(f"{name} {value}" for name, value in settings.items())
-                for settings in (before, header)
-            )
             raise InputError(
-                f"{path}: drawn with {there}, but asked for are {now}, and the former chose the "
-                "runs beside it; ask "
-                "for these, or choose another --output"
+                f"{path}: drawn with {_listed(before)}, but asked for are {_listed(header)}, and "
+                "the former chose the runs beside it; ask for these, or choose another --output"
             )
-    if plan.gives_candidates:
-        selections = [
-            item for item in load_examples(plan.corpus, plan.data_dir, split) if item.correct
-        ]
-    else:
-        selections = draw_candidates(
-            plan.load(split), header["num_candidates"], chosen["responses"], CANDIDATE_SEED
-        )
+    selections = draw_candidates(
+        plan.load(split), header["num_candidates"], header["responses"], CANDIDATE_SEED
+    )
     write_candidates(path, selections, header)
     report(f"Wrote {len(selections):,} candidate sets of {plan.source(split)} ({split}): {path}")
+
+
+def _listed(settings: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in settings.items())
 
 
 def _responses(plan: EnsemblePlan, method: Method) -> list[str]:
@@ -215,6 +205,5 @@ def assemble(folder: Path, members: Sequence[Path], report: Callable[[str], None
     model, tokenizer = MultiGranularityModel.from_members([str(member) for member in members])
     tokenizer.save_pretrained(folder)
     model.save_pretrained(folder, max_shard_size="1000GB")
-    open_to_others(folder)
     write_json_atomically(kept, made_of)
     report(f"Assembled {folder} of {', '.join(member.name for member in members)}")

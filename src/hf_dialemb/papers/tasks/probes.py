@@ -1,274 +1,255 @@
-"""What rankers know, by one linear layer on their vectors of contexts (Mehri and Eskenazi, sections
-5.2 and 5.3).
+"""What the vector of a dialogue so far knows, by one linear layer (Mehri and Eskenazi, section 5.2).
 
-In probes the encoders never learn; in fine-tuning they learn along. Vectors of an ensemble's
-members are laid end to end, so that the layer may weigh each; an ensemble of L is to be compared
-with another of L. Each of the W numbers of a frozen vector is scaled to mean 0 and deviation 1 /
-sqrt(W) over train: the layer stays linear, and a learning rate means the same whatever the width.
-As tasks, probes are of any encoder, on a fixed sample of contexts.
+The layer tells the words of the last turn, or the acts of the assistant's next turn. The paper
+names neither words, acts, loss nor the average of F1. Here the words are those that a tokenizer
+knows, and the acts the corpus's own without slots and domains. Each class has a logistic loss and
+is told where its probability is above 0.5. F1 is over all pairs of a context and a class (micro),
+and the mean over the classes that occur in the split (macro). The epoch with the best micro F1 on
+dev is measured on test.
+
+Encoders never learn. The vectors of an ensemble's members are laid end to end, so that the layer
+may weigh each. Each of the W numbers of a vector is scaled to mean 0 and deviation 1 / sqrt(W) over
+train: the layer stays linear, and a learning rate means the same whatever the width.
 """
 
 import copy
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from itertools import repeat
+from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
+from sklearn.metrics import f1_score, multilabel_confusion_matrix
+from sklearn.neural_network import MLPClassifier
+from sklearn.preprocessing import MultiLabelBinarizer, StandardScaler
 from tqdm.auto import tqdm
+from transformers import PreTrainedTokenizerBase
 
-from ...dialogue import ROLES, Dialogue
+from ...dialogue import Dialogue, Turn, response_places
 from ...encoders import Encoder
 from ...errors import InputError
 from ...evaluation.results.rows import Row
 from ...evaluation.tasks.sampling import fixed_sample
-from ...evaluation.tasks.task import CorpusPart, Problem
-from ...methods.layout import Truncation
-from ...methods.ranker import LoadedRanker, context_ids, encode_contexts
+from ...evaluation.tasks.task import CorpusPart, Problem, percentage
+from ...methods.layout import escape, special_texts
+from ...methods.ranker import LoadedRanker, encode_contexts
 from ...methods.vocabulary import word_tokenizer
-from .linear_layer import (
-    ACTS,
-    DEV,
-    PARTS,
-    TEST,
-    TRAIN,
-    WORDS,
-    Contexts,
-    LayerSettings,
-    Outcome,
-    VectorSource,
-    assistant_contexts,
-    context_labels,
-    fit,
-    outcome,
-)
 
-# ours, as the paper names none
-PROBES = LayerSettings(learning_rate=0.05, batch_size=64, epochs=60, patience=10)
-# of section 4.2.1; patience: ours
-TUNING = LayerSettings(learning_rate=0.005, batch_size=32, epochs=20, patience=5)
-# how many words are known, with the marks of a ranker's tokenizer; the paper's number for MultiWOZ
+# What the layer learns from, what says when it is best, and what it is measured on.
+PARTS = TRAIN, DEV, TEST = "train", "dev", "test"
+WORDS, ACTS = "bag-of-words", "dialogue-act"
+# Ours, as the paper names none; the patience counts epochs without a new best.
+LEARNING_RATE, BATCH_SIZE, EPOCHS, PATIENCE = 0.05, 64, 60, 10
+# The number of known words, with the marks of a ranker's tokenizer; the paper's for MultiWOZ.
 VOCABULARY = 1_261
-# contexts of each part: a fixed random sample, unless there are fewer
+# Contexts of each part: a fixed random sample, unless there are fewer.
 CONTEXTS = {TRAIN: 2_500, DEV: 500, TEST: 1_000}
 REPEATS = 3  # trainings of the layer, one for each of the first seeds
 
-_CONSTANT = 1e-6  # smaller deviations are a rounding
+
+@dataclass(frozen=True)
+class Contexts:
+    """Contexts, each all turns so far, and the acts of the assistant's turn that follows."""
+
+    turns: list[tuple[Turn, ...]]
+    acts: list[frozenset[str]]
+
+    def at(self, rows: Iterable[int]) -> "Contexts":
+        """Return some of them."""
+        rows = list(rows)
+        return Contexts([self.turns[row] for row in rows], [self.acts[row] for row in rows])
+
+    def labelled(self, target: str) -> "Contexts":
+        """Return those with labels: all for words, those before a turn with acts for acts."""
+        return self.at(row for row, acts in enumerate(self.acts) if acts or target == WORDS)
 
 
-def frozen_vectors(parts: Mapping[str, NDArray[np.float32]], device: torch.device) -> VectorSource:
-    """Standardise vectors that were computed once, by part (N, W) float32, to learn from.
+@dataclass(frozen=True)
+class Probed:
+    """How well the layer told the classes from the vectors of one system, over all seeds.
 
-    All count as equally long.
+    ``counts`` (S, N, 3) are TP, FP and FN of each context of test for each seed; their sum over
+    seeds is what `papers.significance.paired_bootstrap_f1` compares.
     """
-    for part, vectors in parts.items():
-        if not np.isfinite(vectors).all():
-            raise ValueError(
-                f"got a vector with NaN or infinity among those of {part}, expected finite numbers"
-            )
-    width = parts[TRAIN].shape[1]
-    shift = parts[TRAIN].mean(axis=0, dtype=np.float64)
-    scale = np.maximum(parts[TRAIN].std(axis=0, dtype=np.float64), _CONSTANT) * math.sqrt(width)
-    scaled = {
-        part: ((vectors - shift) / scale).astype(np.float32) for part, vectors in parts.items()
+
+    config: dict[str, Any]
+    rows: list[Row]
+    counts: NDArray[np.intp]
+
+
+def assistant_contexts(dialogues: Sequence[Dialogue]) -> Contexts:
+    """Collect the contexts of dialogues that an assistant's turn follows."""
+    places = [
+        (dialogue.turns, place)
+        for dialogue in dialogues
+        for place in response_places(dialogue, "assistant")
+    ]
+    return Contexts(
+        [turns[:place] for turns, place in places],
+        [frozenset(turns[place].dialogue_acts) for turns, place in places],
+    )
+
+
+def last_words(
+    contexts: Sequence[Sequence[Turn]], tokenizer: PreTrainedTokenizerBase
+) -> list[frozenset[str]]:
+    """Return which of a tokenizer's words occur in the last turn of each context."""
+    if not contexts:
+        return []
+    specials, unwanted = special_texts(tokenizer), set(tokenizer.all_special_ids)
+    texts = [escape(context[-1].content, specials) for context in contexts]
+    ids = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
+    return [
+        frozenset(tokenizer.convert_ids_to_tokens(sorted(set(of_text) - unwanted)))
+        for of_text in ids
+    ]
+
+
+def label_matrices(
+    target: str, contexts: Mapping[str, Contexts], tokenizer: PreTrainedTokenizerBase
+) -> dict[str, NDArray[np.int64]]:
+    """Return by part which of C classes hold for each of N contexts, zeros and ones (N, C)."""
+    names = {
+        part: last_words(of_part.turns, tokenizer) if target == WORDS else of_part.acts
+        for part, of_part in contexts.items()
     }
-    tensors = {part: torch.from_numpy(vectors).to(device) for part, vectors in scaled.items()}
-    return VectorSource(
-        width,
-        device,
-        lengths=lambda part: np.zeros(len(tensors[part]), dtype=np.intp),
-        vectors=lambda part, rows: tensors[part][torch.from_numpy(rows).to(device)],
-    )
+    for part, labels in names.items():
+        if not labels:
+            raise InputError(
+                f"{target}: got no labelled context in {part}, expected at least one; add "
+                "dialogues whose assistant speaks after a user, with dialogue acts if these are "
+                "asked for"
+            )
+    binarizer = MultiLabelBinarizer().fit([labels for part in PARTS for labels in names[part]])
+    return {part: binarizer.transform(names[part]) for part in PARTS}
 
 
-class ContextTokens:
-    """Contexts as token ids, (N, L) and padded on the right, as a ranker reads them."""
-
-    def __init__(self, member: LoadedRanker, contexts: Contexts) -> None:
-        config = member.model.config
-        speakers = (config.marker_ids or [])[: len(ROLES)]
-        batch = context_ids(
-            contexts.turns, member.tokenizer, speakers, config.max_context_tokens, Truncation()
+def probe(
+    task: str,
+    vectors: Mapping[str, NDArray[np.float32]],
+    labels: Mapping[str, NDArray[np.int64]],
+    seeds: Sequence[int],
+) -> Probed:
+    """Train the layer once for each seed on vectors (N, W) by part, and measure it on test."""
+    scaler = StandardScaler().fit(vectors[TRAIN])
+    width = vectors[TRAIN].shape[1]
+    inputs = {
+        part: scaler.transform(of_part) / math.sqrt(width) for part, of_part in vectors.items()
+    }
+    occurring = np.flatnonzero(labels[TEST].sum(axis=0))
+    config: dict[str, Any] = {"width": width, "best_epochs": [], "dev_micro_f1": []}
+    micro, macro, counts = [], [], []
+    for seed in seeds:
+        layer, epoch, on_dev = _fit(inputs, labels, seed)
+        predicted = layer.predict(inputs[TEST])
+        config["best_epochs"].append(epoch)
+        config["dev_micro_f1"].append(100 * on_dev)
+        micro.append(_micro_f1(labels[TEST], predicted))
+        macro.append(
+            f1_score(labels[TEST], predicted, labels=occurring, average="macro", zero_division=0)
         )
-        self.ids = batch["input_ids"].int()  # half the memory
-        self.lengths = batch["attention_mask"].sum(-1)
-
-    def batch(self, rows: torch.Tensor, device: torch.device) -> dict[str, torch.Tensor]:
-        """Return ``input_ids`` and ``attention_mask`` of some contexts, each (B, L) for the longest
-        of them.
-        """
-        lengths = self.lengths[rows]
-        longest = max(1, int(lengths.max()))
-        mask = (torch.arange(longest) < lengths[:, None]).long()
-        return {
-            "input_ids": self.ids[rows, :longest].long().to(device),
-            "attention_mask": mask.to(device),
-        }
+        counts.append(_counts(labels[TEST], predicted))
+    rows = [percentage(task, "micro_f1", "", micro), percentage(task, "macro_f1", "", macro)]
+    return Probed(config, rows, np.stack(counts))
 
 
-def learning_encoders(
-    members: Sequence[LoadedRanker],
-    tokens: Sequence[Mapping[str, ContextTokens]],
-    seed: int,
-    trained: bool = True,
-    bfloat16: bool = False,
-) -> VectorSource:
-    """Copy rankers, which then learn along with a layer.
-
-    Each member reads ``tokens`` of its own, by part.
-
-    They start from the members' weights or, unless ``trained``, from random ones that the seed
-    decides. With ``bfloat16`` they compute in that; their weights and the layer are float32 all the
-    same.
-    """
-    device = members[0].model.device
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        models = [
-            copy.deepcopy(member.model)
-            if trained
-            else type(member.model)(copy.deepcopy(member.model.config))
-            for member in members
-        ]
-    layers = torch.nn.ModuleList(models).to(device)
-
-    def vectors(part: str, rows: NDArray[np.intp]) -> torch.Tensor:
-        chosen = torch.from_numpy(rows)
-        with torch.autocast(device.type, torch.bfloat16, enabled=bfloat16):
-            results = [
-                model(**of_member[part].batch(chosen, device)).pooler_output
-                for model, of_member in zip(layers, tokens, strict=True)
-            ]
-        return torch.cat(results, dim=-1).float()
-
-    return VectorSource(
-        _width(members), device, lambda part: tokens[0][part].lengths.numpy(), vectors, layers
+def _fit(
+    inputs: Mapping[str, NDArray[np.floating]], labels: Mapping[str, NDArray[np.int64]], seed: int
+) -> tuple[MLPClassifier, int, float]:
+    """Return the layer of the epoch that was best on dev, that epoch, and its micro F1 on dev."""
+    layer = MLPClassifier(
+        hidden_layer_sizes=(),
+        alpha=0,
+        batch_size=min(BATCH_SIZE, len(inputs[TRAIN])),
+        learning_rate_init=LEARNING_RATE,
+        random_state=np.random.RandomState(seed),  # noqa: NPY002 scikit-learn takes no Generator
     )
+    classes = np.arange(labels[TRAIN].shape[1])
+    best, best_epoch, best_score = layer, 0, -1.0
+    for epoch in range(1, EPOCHS + 1):
+        layer.partial_fit(inputs[TRAIN], labels[TRAIN], classes=classes)
+        score = _micro_f1(labels[DEV], layer.predict(inputs[DEV]))
+        if score > best_score:
+            best, best_epoch, best_score = copy.deepcopy(layer), epoch, score
+        elif epoch - best_epoch == PATIENCE:
+            break
+    return best, best_epoch, best_score
 
 
-def measure_rankers(
-    kind: str,
+def _micro_f1(labels: NDArray[np.int64], predicted: NDArray[np.int64]) -> float:
+    return float(f1_score(labels, predicted, average="micro", zero_division=0))
+
+
+def _counts(labels: NDArray[np.int64], predicted: NDArray[np.int64]) -> NDArray[np.intp]:
+    (_, wrong), (missed, right) = multilabel_confusion_matrix(
+        labels, predicted, samplewise=True
+    ).transpose(1, 2, 0)
+    return np.stack([right, wrong, missed], axis=1)
+
+
+def probe_rankers(
     rankers: Mapping[str, Sequence[LoadedRanker]],
-    parts: Mapping[str, Sequence[Dialogue]],
+    dialogues: Mapping[str, Sequence[Dialogue]],
     target: str,
     seeds: Sequence[int],
-    *,
-    settings: LayerSettings | None = None,
-    untrained: str | None = None,
-    bfloat16: bool = False,
-    finished: Callable[[Outcome], None] = lambda _: None,
-) -> list[Outcome]:
-    """Train a layer on each system of rankers, its members side by side, for each seed.
-
-    Each outcome goes to ``finished`` at once. In fine-tuning the system that is named as
-    ``untrained`` starts from random weights, as does the first row of the paper's Table 6, and the
-    row "Fine-tuned" of Table 5.
-    """
-    for name, member in ((name, member) for name, members in rankers.items() for member in members):
-        if not member.model.embeds:
-            raise InputError(
-                f"ranker {name}: got {type(member.model).__name__}, which embeds no contexts, "
-                "expected a dual encoder; "
-                "leave it out"
-            )
-    contexts = {part: assistant_contexts(parts[part]) for part in PARTS}
-    labels = context_labels(target, contexts, next(iter(rankers.values()))[0].tokenizer)
-    frozen, results = kind == "probe", []
-    settings = settings or (PROBES if frozen else TUNING)
-    # by member, as several ensembles may share it
-    known: dict[int, dict[str, NDArray[np.float32]]] = {}
-    with tqdm(total=len(rankers) * len(seeds), desc=kind, unit="training") as progress:
-        for name, members in rankers.items():
-            config = {"members": len(members), "width": _width(members), "seeds": list(seeds)}
-            config |= {"layer": asdict(settings), **labels.describe()}
-            sources: Iterable[VectorSource]
-            if frozen:
-                sources = repeat(
-                    frozen_vectors(_joined(members, contexts, known), members[0].model.device)
-                )
-            else:
-                trained = name != untrained
-                config |= {"trained": trained, "precision": "bfloat16" if bfloat16 else "float32"}
-                tokens = [
-                    {part: ContextTokens(member, contexts[part]) for part in PARTS}
-                    for member in members
-                ]
-                sources = (
-                    learning_encoders(members, tokens, seed, trained, bfloat16) for seed in seeds
-                )
-            fitted = []
-            for seed, source in zip(seeds, sources, strict=False):
-                fitted.append(fit(source, labels, settings, seed=seed))
-                progress.update()
-            results.append(outcome(name, f"{target}-{kind}", config, fitted))
-            finished(results[-1])
+) -> dict[str, Probed]:
+    """Probe each system of rankers, its members side by side; all of them must embed contexts."""
+    contexts = {part: assistant_contexts(dialogues[part]).labelled(target) for part in PARTS}
+    tokenizer = next(iter(rankers.values()))[0].tokenizer
+    labels = label_matrices(target, contexts, tokenizer)
+    sizes = {"classes": labels[TEST].shape[1], "contexts": _sizes(contexts)}
+    encoded: dict[int, dict[str, NDArray[np.float32]]] = {}  # systems share members
+    results = {}
+    for name, members in tqdm(rankers.items(), desc=f"{target} probe", unit="system"):
+        for member in members:
+            if id(member) not in encoded:
+                encoded[id(member)] = {
+                    part: encode_contexts(member, contexts[part].turns) for part in PARTS
+                }
+        vectors = {
+            part: np.concatenate([encoded[id(member)][part] for member in members], axis=1)
+            for part in PARTS
+        }
+        probed = probe(f"{target}-probe", vectors, labels, seeds)
+        probed.config.update(sizes, members=len(members), seeds=list(seeds))
+        results[name] = probed
     return results
 
 
-run_probes, run_act_fine_tuning = (
-    partial(measure_rankers, "probe"),
-    partial(measure_rankers, "fine-tuning"),
-)
-
-
-def _joined(
-    members: Sequence[LoadedRanker],
-    contexts: Mapping[str, Contexts],
-    known: dict[int, dict[str, NDArray[np.float32]]],
-) -> dict[str, NDArray[np.float32]]:
-    for member in members:
-        if id(member) not in known:
-            known[id(member)] = {
-                part: encode_contexts(member, contexts[part].turns) for part in PARTS
-            }
-    return {
-        part: np.concatenate([known[id(member)][part] for member in members], axis=1)
-        for part in PARTS
-    }
-
-
-def _width(members: Sequence[LoadedRanker]) -> int:
-    return sum(member.model.config.hidden_size for member in members)
-
-
 def load_probe(part: CorpusPart, target: str) -> Problem:
-    """Load contexts and what is to be told of them.
-
-    The words of the last turn, or the acts of the next.
-    """
+    """Load a fixed sample of contexts and their labels."""
     part.check_splits(TRAIN, DEV)
-    dialogues = {
-        item: part.dialogues(name)
-        for item, name in zip(PARTS, (TRAIN, DEV, part.split), strict=True)
-    }
+    dialogues = {TRAIN: part.dialogues(TRAIN), DEV: part.dialogues(DEV), TEST: part.dialogues()}
     contexts = {}
     for item, most in CONTEXTS.items():
-        results = assistant_contexts(dialogues[item])
-        kept = [row for row, acts in enumerate(results.acts) if acts or target == WORDS]
-        contexts[item] = results.at(part.sample(fixed_sample(kept, most)))
-    labels = context_labels(target, contexts, word_tokenizer(dialogues[TRAIN], VOCABULARY))
+        labelled = assistant_contexts(dialogues[item]).labelled(target)
+        kept = part.sample(fixed_sample(range(len(labelled.turns)), most))
+        contexts[item] = labelled.at(kept)
+    labels = label_matrices(target, contexts, word_tokenizer(dialogues[TRAIN], VOCABULARY))
     config = {
         "target": target,
         "vocabulary": VOCABULARY,
         "repeats": REPEATS,
-        "layer": asdict(PROBES),
+        "classes": labels[TEST].shape[1],
+        "contexts": _sizes(contexts),
     }
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
         vectors = encoder.encode(
             [Dialogue(turns) for item in PARTS for turns in contexts[item].turns]
         )
-        ends = np.cumsum([len(contexts[item].turns) for item in PARTS])[:-1]
-        source = frozen_vectors(
-            dict(zip(PARTS, np.split(vectors, ends), strict=True)), torch.device("cpu")
-        )
-        fitted = [fit(source, labels, PROBES, seed=seed) for seed in list(seeds)[:REPEATS]]
-        return outcome(encoder.name, f"{target}-probe", {}, fitted).measurements
+        ends = np.cumsum(list(_sizes(contexts).values()))[:-1]
+        by_part = dict(zip(PARTS, np.split(vectors, ends), strict=True))
+        return probe(f"{target}-probe", by_part, labels, list(seeds)[:REPEATS]).rows
 
-    return Problem({**config, **labels.describe()}, measure)
+    return Problem(config, measure)
 
 
-load_words, load_acts = (partial(load_probe, target=target) for target in (WORDS, ACTS))
+def _sizes(contexts: Mapping[str, Contexts]) -> dict[str, int]:
+    return {part: len(contexts[part].turns) for part in PARTS}
+
+
+load_words = partial(load_probe, target=WORDS)
+load_acts = partial(load_probe, target=ACTS)

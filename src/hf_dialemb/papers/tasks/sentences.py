@@ -1,9 +1,4 @@
-"""Sentences by their cosines: similarity, entailment, and retrieval among candidates of their own.
-
-DSE makes triples of an anchor with a sentence that agrees and one that contradicts without saying
-which. Here an anchor's share of right triples is over all of its own, and accuracy is the mean over
-anchors; the setting ``triples`` is the share of all triples, in which anchors of many sentences
-count more.
+"""Sentences by their cosines (DialogueCSE, section 5.1.2): similarity, and retrieval.
 
 For retrieval a corpus of kind retrieval gives the candidates. From the intents of any other they
 are built as DialogueCSE built its own (section 5.1.2): a sentence, which always comes with the same
@@ -23,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import pearsonr, spearmanr
 
-from ...data.examples import RetrievalQuery, SentencePair
+from ...data.examples import RetrievalQuery
 from ...dialogue import Dialogue
 from ...encoders import Encoder
 from ...errors import InputError
@@ -33,18 +28,6 @@ from ...evaluation.tasks.task_texts import TextVectors, row_cosines
 from ...metrics.ranking import ranking_scores
 
 logger = logging.getLogger(__name__)
-
-AGREES, CONTRADICTS = "positive", "negative"  # how Dialogue NLI labels pairs
-
-
-class Anchor(NamedTuple):
-    """A sentence with some that agree and some that contradict it, distinct ones and at least one
-    of each.
-    """
-
-    text: str
-    agreeing: tuple[str, ...]
-    contradicting: tuple[str, ...]
 
 
 class Ranking(NamedTuple):
@@ -90,54 +73,6 @@ def load_scored_pairs(part: CorpusPart) -> Problem:
         ]
 
     return Problem({"pairs": len(pairs)}, measure)
-
-
-def anchors_of(pairs: Sequence[SentencePair]) -> list[Anchor]:
-    """Gather the pairs of each first sentence."""
-    results: dict[str, dict[str, dict[str, None]]] = {}
-    for pair in pairs:
-        labels = results.setdefault(pair.first, {AGREES: {}, CONTRADICTS: {}})
-        if pair.label in labels:
-            labels[pair.label][pair.second] = None
-    return [
-        Anchor(text, *map(tuple, labels.values()))
-        for text, labels in results.items()
-        if all(labels.values())
-    ]
-
-
-def load_anchors(part: CorpusPart) -> Problem:
-    """Load sentences with what agrees and what contradicts them."""
-    pairs = part.examples()
-    anchors = part.sample(anchors_of(pairs))
-    if not anchors:
-        raise part.error(
-            f"got no first sentence with pairs labelled {AGREES} and {CONTRADICTS} among "
-            f"{len(pairs)} pairs, expected "
-            "at least one; choose another corpus or split"
-        )
-
-    def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
-        vectors = TextVectors(
-            encoder, (text for item in anchors for text in (item[0], *item[1], *item[2]))
-        )
-        right = []
-        for anchor in anchors:
-            asked = vectors.of([anchor.text])
-            agreeing, contradicting = (
-                row_cosines(vectors.of(texts), asked) for texts in anchor[1:]
-            )
-            right.append((agreeing[:, None] > contradicting).ravel())
-        return [
-            percentage("dialogue-nli", "accuracy", setting, [float(np.mean(shares))])
-            for setting, shares in (
-                ("", [item.mean() for item in right]),
-                ("triples", np.concatenate(right)),
-            )
-        ]
-
-    triples = sum(len(anchor.agreeing) * len(anchor.contradicting) for anchor in anchors)
-    return Problem({"anchors": len(anchors), "triples": triples}, measure)
 
 
 def rankings_of(queries: Sequence[RetrievalQuery]) -> list[Ranking]:

@@ -39,7 +39,6 @@ from ....errors import InputError
 from .. import CATALOGUE
 from .exchanges import simulated_labels, system_label, user_label
 from .task_dialogues import abcd_intents, abcd_slots, annotated_slots
-from .unverified import bitod_domain, bitod_labels
 
 _EXAMPLES = "converted_examples.json"
 _FILES = {
@@ -136,11 +135,21 @@ def _abcd(exchange: Exchange, role: str) -> TurnLabels:
 
 
 def _bitod(exchange: Exchange, role: str) -> TurnLabels:
-    """Read BiTOD; the program takes "chat" for a domain."""
-    return (
-        *bitod_labels(exchange.sides[role]),
-        bitod_domain(field(exchange.sides["user"], "active_intent", str)),
-    )
+    """Read BiTOD; the act "inform_intent" counts as an intent, and the program takes "chat" for a
+    domain.
+    """
+    acts, slots, intents = [], [], []
+    for action in field(exchange.sides[role], "Actions", list):
+        act, slot = field(action, "act", str), field(action, "slot", str)
+        values = field(action, "value", list)
+        value = str(values[0]) if values else ""
+        if slot != "intent":
+            acts.append(act)
+            slots.append((slot, value))
+        elif act == "inform_intent":
+            intents.append(value.replace("_en_US", "").removesuffix("_en"))
+    domain = field(exchange.sides["user"], "active_intent", str).partition("_")[0]
+    return acts, slots, intents, (domain,) if domain not in ("", "chat") else ()
 
 
 def _multiwoz(exchange: Exchange, role: str) -> TurnLabels:

@@ -1,6 +1,4 @@
-"""The figures of a unified dataset beside those of the Dialog2Flow paper, and the card that shows
-them.
-"""
+"""The figures of a unified dataset beside those of the Dialog2Flow paper (appendix A)."""
 
 import json
 from collections import Counter
@@ -8,14 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from ...data.corpus import SPLITS, Corpus
 from ...dialogue import action_name
 from ...drawing import table_lines
 
 FREQUENT = 100  # an action that occurs more often is frequent: the paper trains on those alone
-_LEAST_SHARE = 0.001  # of an act or a domain that the card lists; the statistics have all
 _COUNTED_LABELS = ("domains", "acts", "main_acts", "original_acts", "slots", "intents")
 _COUNTED_BESIDE = ("actions", "dialogues", "counts")
 # whose figure is the number of distinct names
@@ -33,7 +28,6 @@ _MORE_COLUMNS = {
     "frequent_actions": "Frequent actions",
     "act_alone": "Acts alone",
 }
-_SIZES = {1_000: "n<1K", 10_000: "1K<n<10K", 100_000: "10K<n<100K", 1_000_000: "100K<n<1M"}
 
 
 def paper_table() -> dict[str, dict[str, Any]]:
@@ -98,10 +92,10 @@ class Tally:
                     self.counters["actions"][action_name(acts, slots)] += 1
         return utterances
 
-    def add(self, counters: Mapping[str, Mapping[str, int]]) -> None:
-        """Add the counters of another tally."""
+    def add(self, other: "Tally") -> None:
+        """Add the counts of another tally."""
         for kind, counter in self.counters.items():
-            counter.update(counters[kind])
+            counter.update(other.counters[kind])
 
     def figures(self) -> dict[str, Any]:
         """Return the counts of dialogues, turns and utterances, and of the distinct labels of each
@@ -119,58 +113,24 @@ class Tally:
             "excluded": {kind: counts[f"excluded_{kind}"] for kind in ("dialogues", "turns")},
         }
 
-    def shares(self, kind: str) -> dict[str, float]:
-        """Return the share of the labelled turns in which each act or domain stands, the largest
-        first.
-        """
-        labelled = self.counters["counts"]["labelled"]
-        return {name: count / labelled for name, count in self.counters[kind].most_common()}
-
 
 def statistics(tallies: Iterable[tuple[Corpus, Tally]]) -> dict[str, Any]:
-    """Return the figures of the corpora, their totals, and the shares of acts and domains."""
-    total, of_paper, quoted, corpora = Tally(), Tally(), paper_table(), {}
+    """Return the figures of the corpora, and their totals."""
+    total, of_paper, corpora = Tally(), Tally(), {}
+    quoted = paper_table()
     for corpus, tally in tallies:
-        row = quoted.get(corpus.name)
-        for sums in (total, of_paper) if row else (total,):
-            sums.add(tally.counters)
+        total.add(tally)
+        if corpus.name in quoted:
+            of_paper.add(tally)
         stated = {
             field: getattr(corpus, field) for field in ("source", "licence", "terms", "extract")
         }
-        corpora[corpus.name] = {**stated, **tally.figures(), "paper": row}
+        corpora[corpus.name] = {**stated, **tally.figures(), "paper": quoted.get(corpus.name)}
     return {
         "corpora": corpora,
         "totals": {**total.figures(), "paper": None},
         "totals_of_paper": {**of_paper.figures(), "paper": quoted["all twenty"]},
-        "shares": {kind: total.shares(kind) for kind in ("acts", "domains")},
     }
-
-
-def dataset_card(stats: Mapping[str, Any]) -> str:
-    """Render the card of a unified dataset."""
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,
-    )
-    sizes, corpora = stats["totals"]["dialogues"], stats["corpora"]
-    return environment.get_template("dataset_card.md.jinja").render(
-        stats,
-        size=next(
-            (size for most, size in _SIZES.items() if sum(sizes.values()) < most), "1M<n<10M"
-        ),
-        configs=[
-            ("default", "*", sizes),
-            *((name, name, part["dialogues"]) for name, part in corpora.items()),
-        ],
-        splits=SPLITS,
-        frequent=FREQUENT,
-        least=_LEAST_SHARE,
-        figures=figures_table(stats),
-        excluded=excluded(stats),
-    )
 
 
 def figures_table(stats: Mapping[str, Any]) -> str:
@@ -195,23 +155,3 @@ def figures_table(stats: Mapping[str, Any]) -> str:
             lines.append([name, *cells])
         tables.append("\n".join(table_lines(["Corpus"], list(columns.values()), lines)))
     return "\n\n".join(tables)
-
-
-def excluded(stats: Mapping[str, Any]) -> str:
-    """Describe what was left out of train."""
-    if not stats["evaluation"]:
-        return "Train was not compared with any evaluation set."
-    lines = [
-        f"- {name}: {figures['excluded']['dialogues']:,} dialogues, "
-        f"{figures['excluded']['turns']:,} turns"
-        for name, figures in stats["corpora"].items()
-        if figures["excluded"]["turns"]
-    ]
-    compared = (
-        f"Train was compared with {', '.join(stats['evaluation'])}; dialogues that equal or nearly "
-        "equal one of "
-        "theirs, and turns that equal or nearly equal one of their single utterances, were left "
-        "out (the turns of "
-        "those dialogues are counted too)"
-    )
-    return "\n".join([f"{compared}:\n", *lines]) if lines else f"{compared}: none."
