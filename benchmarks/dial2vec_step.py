@@ -1,13 +1,13 @@
 """Measures a dial2vec training step beside a restatement of the released program's step.
 
 At the paper's shape, a step is forward, backward and optimiser, for 5 dialogues of 10 samples each,
-BERT-base with random weights, the lower six layers frozen. The released program (`official_dial2vec.py`) pads every
-sample to 512 tokens and materialises attention and interaction; ours pads to what is there and
-computes the interaction in linear time. Both start from the same weights and read the same batch;
-without dropout their losses, and the cosines that enter them, must agree within 1e-4. Each side has
-a process of its own, so that its peak memory is its own, and the sides take turns, never running at
-the same time. Speed-up is the median over rounds of the official side's seconds divided by ours in
-the same round.
+BERT-base with random weights, the lower six layers frozen. The released program
+(`official_dial2vec.py`) pads every sample to 512 tokens and materialises attention and interaction;
+ours pads to what is there and computes the interaction in linear time. Both start from the same
+weights and read the same batch; without dropout their losses, and the cosines that enter them, must
+agree within 1e-4. Each side has a process of its own, so that its peak memory is its own, and the
+sides take turns, never running at the same time. Speed-up is the median over rounds of the official
+side's seconds divided by ours in the same round.
 
     python benchmarks/dial2vec_step.py --output step.json    # SGD from HF_DIALEMB_DATA; 8 GB
     python benchmarks/dial2vec_step.py --small               # a smoke run
