@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hf_dialemb.drawing import table_lines
+from hf_dialemb.display import table_lines
 
 Lines = Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]]
 # its head, and what is averaged: of which measurement which figure

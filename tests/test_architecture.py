@@ -23,7 +23,7 @@ TREES = {
 }
 # From the bottom to the top; a part imports itself and what is below.
 RANKS = (
-    "errors, ranges hooks dialogue, hashing, storage metrics modeling, drawing, methods, data, "
+    "errors, ranges hooks dialogue display, hashing, storage metrics modeling, methods, data, "
     "encoders, evaluation, training, hub integrations, apps, papers"
 )
 RANK = {part: rank for rank, parts in enumerate(RANKS.split(", ")) for part in parts.split()}

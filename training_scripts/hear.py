@@ -112,9 +112,7 @@ def misheard(text: str, seed: str) -> str:
 
 
 class Heard(nn.Module):
-    """Ten times the cosine distance to the teacher's vector, and the cross-entropy of it among the
-    batch's vectors.
-    """
+    """Ten times the cosine distance to the teacher's vector, and a contrastive loss."""
 
     def __init__(self, model: SentenceTransformer) -> None:
         super().__init__()

@@ -16,9 +16,7 @@ SIZES = {"train": 28, "test": 11}  # how many dialogues of each task a split has
 
 
 def complete(data_dir: Path | None, split: str) -> dict[str, list[Dialogue]]:
-    """Return the dialogues of one task that did not break off, by task, in an order that their ids
-    decide.
-    """
+    """Return the complete dialogues of one task, in an order that their ids decide."""
     found = defaultdict(list)
     for dialogue in single_domain(load_dialogues("star", data_dir, split)):
         if dialogue.id.startswith("Complete/") and dialogue.turns[0].intents:

@@ -14,7 +14,29 @@ from hf_dialemb import Dialogue, InputError, load_dialogues
 from hf_dialemb.apps.search.rank import Ranked, rank_pool
 from hf_dialemb.apps.search.search import nearest
 from hf_dialemb.evaluation import load_encoder
-from hf_dialemb.evaluation.maps import method_of, project
+
+FEWEST = 10  # vectors that t-SNE needs; fewer are projected by PCA
+
+
+def method_of(count: int) -> str:
+    """Name the method that projects ``count`` vectors."""
+    return "PCA" if count < FEWEST else "t-SNE"
+
+
+def project(embeddings: np.ndarray) -> np.ndarray:
+    """Map vectors (N, D) to the plane, (N, 2), so that distance means cosine."""
+    from sklearn.decomposition import PCA
+    from sklearn.manifold import TSNE
+    from sklearn.preprocessing import normalize
+
+    vectors = normalize(np.asarray(embeddings, dtype=np.float64))
+    if np.ptp(vectors, axis=0).max() < 1e-12:
+        return np.zeros((len(vectors), 2))
+    vectors = np.pad(vectors, ((0, 0), (0, max(0, 2 - vectors.shape[1]))))
+    if method_of(len(vectors)) == "PCA":
+        return PCA(2, svd_solver="full").fit_transform(vectors)
+    tsne = TSNE(2, perplexity=min(30.0, (len(vectors) - 1) / 3), init="pca", random_state=0)
+    return tsne.fit_transform(vectors)
 
 EXAMPLES = 60
 NEIGHBOURS = 5

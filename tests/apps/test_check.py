@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_up_corpora import mutated, write
 
-from hf_dialemb.apps.files.check import LONGEST_TURN, Problem, check
+from hf_dialemb.apps.files.check import Problem, check
 from hf_dialemb.apps.files.reading import read_own
 from hf_dialemb.data.hub_dataset import to_dataset
 from hf_dialemb.data.reading_options import ReadingOptions
@@ -146,20 +146,14 @@ def test_what_ends_the_reading_is_a_problem_too(tmp_path):
 
 
 def test_warnings(tmp_path):
-    long, longer = "word " * LONGEST_TURN, "word " * LONGEST_TURN + "more"
     rows = ["a,A,Hi", "a,B,Ho", "b,A,Hi", "b,B,Ho", "c,B,Hi", "c,B,Ho", "d,B,A single turn"]
-    rows += [f"e,A,{long}", f"e,B,{longer}", "f,A,caf\ufffd", "f,B,?"]
     starts(
         result(tmp_path / "d.csv", "\n".join(["id,role,text", *rows])),
         *(f"W:4 got the same turns as {tmp_path}/d.csv:2;", "W:6 got one speaker only (user)"),
-        *(
-            "W:8 got a single turn",
-            "W:9 turn 2: got 2,001 words",
-            "W:11 turn 1: got the character U+FFFD",
-        ),
+        *("W:8 got a single turn",),
         "G roles: given conversation by conversation to A, B:",
     )
-    assert len(list(read_own(tmp_path / "d.csv"))) == 6
+    assert len(list(read_own(tmp_path / "d.csv"))) == 4
 
 
 def test_what_cannot_be_opened_is_an_error(tmp_path):

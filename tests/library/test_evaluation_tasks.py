@@ -80,7 +80,6 @@ def banking(monkeypatch, tmp_path):
     encoder = Given(hashed)
     monkeypatch.setattr(embedding_cache, "load_encoder", lambda model: load_encoder(encoder))
     monkeypatch.setattr(evaluating, "find_encoder", lambda model: None)
-    monkeypatch.setattr(evaluating, "fingerprint", lambda model: "0" * 16)
     return encoder
 
 

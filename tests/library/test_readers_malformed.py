@@ -13,8 +13,8 @@ from hf_dialemb.data import CORPORA, load_examples
 from hf_dialemb.errors import InputError
 
 TAXI, VAL = "taxi.txt", "multiwoz2.1_convlab2/val.json"
-TAGS, MULDOGO = "ATIS/train/seq.out", "splits_annotated_at_turn_level/media/dev.tsv"
-ATIS, HWU64 = "Datasets/ATIS/train/seq.in:2", "Datasets/HWU64/train/seq.in"
+MULDOGO = "splits_annotated_at_turn_level/media/dev.tsv"
+HWU64 = "Datasets/HWU64/train/seq.in"
 CSE = "嗯|在吗\t谢谢\t1|0-1-0\t1\t在的|没有\t1|0\n"
 SIDE = 'system side information": "'
 
@@ -118,14 +118,6 @@ RECORDS = [
         ":2: field labels: got '0|1', ex",
     ),
     (
-        "dstc2_babi",
-        "dev",
-        "*-dev.txt",
-        "",
-        "\n1 c\td\n3 e\tf\n",
-        ":8: lines[1]: got '3 e\\tf', expected a line that ",
-    ),
-    (
         "muldogo",
         "dev",
         MULDOGO,
@@ -158,14 +150,6 @@ RECORDS = [
         ": Events[0]: field Agent: got 'Robot', expected User or Wiz",
     ),
     (
-        "abcd",
-        "train",
-        "*v1.1.json",
-        '["agent", "Hi! How can I help?"], ',
-        "",
-        ": record 0: field delexed: got 6 rows",
-    ),
-    (
         "clinc150",
         "train",
         "data_full.json",
@@ -180,22 +164,6 @@ RECORDS = [
         "alarm_set",
         "alarm",
         f"{HWU64}:1: field label: got 'alarm', expe",
-    ),
-    (
-        "few_shot_atis",
-        "train",
-        TAGS,
-        "O O B-res",
-        "O B-res",
-        f"{ATIS}: field tags: got 2, expected one for each",
-    ),
-    (
-        "few_shot_atis",
-        "train",
-        "ATIS/train/label",
-        "atis_restriction",
-        "",
-        f"{ATIS}: field intent: got nothing",
     ),
     (
         "hdsa",
@@ -238,14 +206,6 @@ WHOLE = [
     ("sgd", "dev", "dev/*.json", None, "{}", ": got an object, expected a list"),
     ("multiwoz", "train", VAL, None, "{}", f": split train needs {VAL} too"),
     ("clinc150", "train", "domains.json", None, None, ": domains.json is missing beside"),
-    (
-        "few_shot_atis",
-        "train",
-        "ATIS/train/label",
-        "",
-        "more\n",
-        ":3: ATIS/train/seq.in has no such line",
-    ),
     ("hdsa", "dev", "val_ref*", None, None, ": dev.tsv needs val_reference_nondelex.json too"),
     (
         "ubuntu_irc",

@@ -47,7 +47,6 @@ LABELS = {
         "camrest676": ((2, 8, 0), 1),
         "gecor": ((2, 8, 0), 1),
         "dstc2": ((0, 0, 0), 1),
-        "dstc2_babi": ((0, 0, 0), 1),
     },
     "star": ((165, 0, 24), 26),
 }
@@ -63,8 +62,6 @@ INTENTS = {
         "snips": [7, 7],
         "dialog2flow_evaluation": [313],
     },
-    **{"few_shot_banking77": [77] * 3, "few_shot_clinc150": [150] * 3, "few_shot_snips": [7] * 3},
-    "few_shot_atis": [21, 16, 20],
 }
 
 
@@ -186,7 +183,7 @@ def test_sizes_ids_roles_and_labels(name):
         assert [
             len({each.turns[0].intents for each in split}) for split in splits.values()
         ] == INTENTS[name]
-    if name in ("snips", "few_shot_snips", "few_shot_atis"):
+    if name == "snips":
         turns = [each.turns[0] for each in splits["test"]]
         assert sum(len(turn.slots) for turn in turns) > len(turns)
         for turn in turns:

@@ -10,23 +10,20 @@ import torch
 import training_runs
 from checkpoints import dual_encoder
 from talks import dialogue
-from training_runs import assert_same, report_of, settings_in, weights_of
+from training_runs import assert_same, report_of, weights_of
 from transformers import AutoModel, AutoTokenizer
 
 from hf_dialemb.data import write_jsonl
 from hf_dialemb.dialogue import ROLES
 from hf_dialemb.encoders import load_encoder
 from hf_dialemb.errors import InputError
-from hf_dialemb.methods import get_method
 from hf_dialemb.methods.dial2vec import Dial2VecExamples, collate
 from hf_dialemb.methods.layout import Truncation
 from hf_dialemb.methods.utterance import mean_of_tokens
 from hf_dialemb.storage.files import locked
 from hf_dialemb.storage.run_folder import RunFolder
 from hf_dialemb.training.data import check_number, label_vectors
-from hf_dialemb.training.dialogues import training_dialogues
 from hf_dialemb.training.measuring import ranked_first
-from hf_dialemb.training.training_run import build_trainer
 
 
 class Runs:
@@ -195,18 +192,6 @@ def test_truncation_is_counted_since_the_run_was_resumed(runs, tmp_path):
     assert report_of(tmp_path / "workers")["truncation"].startswith("truncation was not counted")
 
 
-def test_the_data_know_the_sampler_that_the_trainer_takes(runs):
-    settings = settings_in(runs.run.path, **runs.settings())
-    dialogues = training_dialogues(settings.run, get_method(settings.run.method), 0, print)
-    trainer = build_trainer(settings, str(settings.run.backbone), dialogues, [], print)
-    loader = trainer.get_train_dataloader()
-    assert trainer.train_dataset.sampler is not None
-    loader.dataset.set_epoch(3)
-    assert min(number for batch in loader.batch_sampler for number in batch) >= 3 * len(
-        trainer.train_dataset
-    )
-
-
 def test_scores_are_float32_and_neither_ties_nor_nan_come_first(sample_dialogues):
     model, vectors = dual_encoder(sample_dialogues).model, torch.randn(3, 5, 8)
     with torch.autocast("cpu", torch.bfloat16):
@@ -223,6 +208,14 @@ def test_scores_are_float32_and_neither_ties_nor_nan_come_first(sample_dialogues
     assert ranked_first(torch.tensor([[[0.5, 0.0, 0.1], [0.4, 0.0, 0.2]]])).tolist() == [
         0.5
     ]  # one role is not there
+
+
+def test_a_run_without_checkpoints_is_trained_once(runs):
+    runs.train(save_strategy="no")
+    written = runs.run.report_file.stat().st_mtime_ns
+    assert "Complete already" in runs.train(save_strategy="no")
+    assert runs.run.report_file.stat().st_mtime_ns == written
+    assert "Trained 3 steps" in runs.train(save_strategy="no", seed=7)
 
 
 def test_a_run_that_starts_over_is_not_complete_by_an_old_report(runs, monkeypatch):

@@ -8,7 +8,7 @@ import pytest
 import torch
 from checkpoints import dual_encoder, save
 from talks import dialogue
-from training_runs import report_of, settings_in, train
+from training_runs import settings_in, train
 from transformers import AutoTokenizer, GPT2Config, GPT2Model, T5Config, T5ForConditionalGeneration
 
 from hf_dialemb.apps.cli import main
@@ -260,23 +260,6 @@ def test_a_tokenizer_pads_with_its_last_token_and_refuses_no_text(
     for content in (3, None):
         with pytest.raises(Exception, match="content is no text, expected text or parts of text"):
             tokenizer.apply_chat_template([{"role": "user", "content": content}], tokenize=False)
-
-
-@pytest.mark.slow
-def test_codecarbon_measures_the_energy_of_a_run(tmp_path):
-    pytest.importorskip("codecarbon")
-    small = {
-        "method": "dual_encoder",
-        "hidden_size": 8,
-        "embedding_size": 8,
-        "max_dialogues": 20,
-        "max_steps": 1,
-    }
-    train(tmp_path, exclude="none", report_to="codecarbon", **small)
-    energy = report_of(tmp_path)["energy"]
-    assert energy["kwh"] > 0
-    assert 0 < energy["co2eq_kg"] < energy["kwh"]  # no mix of electricity emits a kilogram per kWh
-    assert energy["tool"].startswith("codecarbon ")
 
 
 def learnt_from(**settings: object) -> tuple[list[Dialogue], list[str]]:

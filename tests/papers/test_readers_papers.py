@@ -4,7 +4,6 @@ import pytest
 from made_up_corpora import read, write
 
 from hf_dialemb.data import load_dialogues
-from hf_dialemb.data.raw_records import hashed_split
 from hf_dialemb.dialogue import Turn
 from hf_dialemb.errors import InputError
 
@@ -16,34 +15,7 @@ def ids(folder, corpus, files, *splits):
     return found if len(found) > 1 else found[0]
 
 
-def test_taskmaster1_is_split_by_lists_a_hash_and_a_sample(tmp_path):
-    def conversation(name):
-        said = [{"speaker": "USER", "text": "Hi"}]
-        return {"conversation_id": name, "instruction_id": "auto-repair-appt-1", "utterances": said}
-
-    listed, others = [f"dlg-{n}" for n in range(9)], [f"dlg-other-{n}" for n in range(40)]
-    lists = {
-        f"TM-1-2019/train-dev-test/{split}.csv": "".join(f"{each},\n" for each in listed[number::3])
-        for number, split in enumerate(SPLITS)
-    }
-    sample = {"TM-1-2019/sample.json": conversation("dlg-1")}
-    assert ids(tmp_path, "taskmaster1", {**lists, **sample}, "dev") == ["dlg-1"]
-    names = {"TM-1-2019/self-dialogs.json": listed, "TM-1-2019/woz-dialogs.json": others}
-    files = {file: [conversation(each) for each in found] for file, found in names.items()}
-    for number, split in enumerate(SPLITS):
-        hashed = [each for each in others if hashed_split(each) == split]
-        assert ids(tmp_path, "taskmaster1", files, split) == [*listed[number::3], *hashed]
-
-
-def test_a_sample_of_abcd_and_one_dataset_of_dialogstudio_are_read(tmp_path):
-    row = {"speaker": "agent", "text": "hi", "targets": []}
-    record = {
-        "convo_id": 2,
-        "scenario": {"flow": "account"},
-        "original": [["agent", "Hi"]],
-        "delexed": [row],
-    }
-    assert ids(tmp_path, "abcd", {"abcd_sample.json": [record]}, "train") == ["2"]
+def test_one_dataset_of_dialogstudio_is_read(tmp_path):
     user, system = "original user side information", "original system side information"
     said = {
         "user utterance": "Hi",

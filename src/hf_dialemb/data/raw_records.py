@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from ..dialogue import Turn
-from ..drawing import visible
+from ..display import visible
 from ..errors import InputError
 
 Raw = Any  # of a file

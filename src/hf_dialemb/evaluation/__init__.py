@@ -12,7 +12,6 @@ from .results.result_tables import paper_table as paper_table
 from .results.rows import Results as Results
 from .results.rows import Row as Row
 from .results.rows import describe_run as describe_run
-from .results.rows import merge_results as merge_results
 from .results.rows import read_results as read_results
 from .results.rows import write_results as write_results
 from .tasks.domains import evaluate_embeddings as evaluate_embeddings

@@ -16,6 +16,7 @@ from tqdm.auto import tqdm
 
 from ..data import load_dialogues
 from ..data.corpus_names import check_no_split, with_split
+from ..display import data_frame
 from ..encoders import Encoder, load_encoder
 from ..encoders.embedding_cache import RememberingEncoder
 from ..encoders.specs import find_encoder, has_weights
@@ -23,7 +24,6 @@ from ..encoders.stored_vectors import stored_vectors
 from ..errors import InputError, explained
 from ..hooks import entries
 from ..storage.files import check_writable, write_text_atomically
-from ..storage.frames import data_frame, html_table
 from ..storage.run_folder import RunFolder
 from .results.contamination import marked
 from .results.result_tables import column_of, markdown_table, meanings, paper_table
@@ -63,8 +63,8 @@ class Evaluation(Results):
     def __repr__(self) -> str:
         return table_of(self)
 
-    def _repr_html_(self) -> str:
-        return html_table(table_of(self))
+    def _repr_markdown_(self) -> str:
+        return table_of(self)
 
 
 def evaluate(
@@ -84,7 +84,8 @@ def evaluate(
     """Compare encoders on labelled dialogues; the figures are a table in a notebook.
 
     Examples:
-        >>> hf_dialemb.evaluate([encoder, "all-MiniLM-L6-v2"], dialogues, tasks=["domains"]).to_pandas()
+        >>> results = hf_dialemb.evaluate([encoder, "all-MiniLM-L6-v2"], dialogues)
+        >>> results.to_pandas()
 
     Args:
         models: One or several models, in the forms of `load_encoder`.
@@ -115,9 +116,7 @@ def evaluate(
 
 
 def _models_of(models: Any) -> list[str | Encoder]:
-    """Return specs as they are, since a results file tells their weights, and encoders of all other
-    models.
-    """
+    """Return specs, whose weights a results file tells, as they are, and others as encoders."""
     several = isinstance(models, Sequence) and not isinstance(models, str)
     named = [
         str(Path(model)) if isinstance(model, PathLike) else model
@@ -213,9 +212,7 @@ def check_request(
 
 
 def check_models(models: Sequence[str | Encoder], tasks: Sequence[str]) -> None:
-    """Raise InputError for an unknown task, and for a model without weights where a task fine-
-    tunes.
-    """
+    """Raise InputError for an unknown task, and where one fine-tunes a model without weights."""
     for task in [name for name in tasks if get_task(name).fine_tunes]:
         for model in models:
             if not isinstance(model, str) or not has_weights(model):
@@ -270,9 +267,7 @@ def command_line() -> str:
 
 
 def _shared_config(problems: Mapping[str, Problem]) -> dict[str, Any]:
-    """Put the settings that all tasks share at the top, and the others below the name of their
-    task.
-    """
+    """Put the settings that all tasks share at the top, and the others below their task."""
     configs = {name: problem.config for name, problem in problems.items()}
     first, *others = configs.values()
     shared = {
@@ -294,7 +289,7 @@ def write_with_page(results: Results, output: Path) -> None:
 
 
 def page_of(results: Results) -> str:
-    """Render the page beside a results file, which begins with its subject and where to look first."""
+    """Render the page beside a results file: its subject, and where to look first."""
     suite = results.run["config"].get("suite")
     figures = paper_table(results.results) if suite else table_of(results)
     rows = [row for row in results.results if row.quoted_from is None]
@@ -312,9 +307,7 @@ def page_of(results: Results) -> str:
 
 
 def table_of(results: Results) -> str:
-    """Render figures and their meanings, and below them those that papers print too, beside the
-    papers'.
-    """
+    """Render figures and their meanings, and below them those of papers beside ours."""
     rows = results.results
     table = "\n".join(text for text in (markdown_table(rows), meanings(rows)) if text)
     quoted = [row for entry in entries("quoted").values() for row in entry.load()(rows)]

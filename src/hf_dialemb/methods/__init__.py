@@ -90,9 +90,7 @@ def origin(method: Method) -> str | None:
 
 
 def check_registered(path: str, config: Mapping[str, Any]) -> None:
-    """Refuse a model whose ``config.json`` names a type that neither transformers nor a registered
-    method knows.
-    """
+    """Refuse a model of a type that neither transformers nor a registered method knows."""
     from ..storage.remote_code import known_to_transformers
     from ..storage.run_folder import RunFolder
 
@@ -116,8 +114,7 @@ def check_registered(path: str, config: Mapping[str, Any]) -> None:
 
 
 def register(method: Method | str | Path | None = None) -> None:
-    """Make the package, ``AutoConfig`` and ``AutoModel`` know a method from outside, or all methods
-    of `METHODS`.
+    """Make the package, ``AutoConfig`` and ``AutoModel`` know a method, or all of `METHODS`.
 
     A method is given itself, or by the path of a file that ends in ``METHOD = Method(...)``.
     Registering a method again changes nothing. Raise InputError if another method has the same

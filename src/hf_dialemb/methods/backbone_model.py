@@ -87,9 +87,7 @@ class MethodModel(PreTrainedModel):
 
 
 def published_class(model_class: type) -> Any:
-    """Return the class that a published model is loaded with, from the file that lies beside its
-    weights.
-    """
+    """Return the class of the published model, from the file that lies beside its weights."""
     place = f"{modeling.__name__}."
     return next(parent for parent in model_class.__mro__ if parent.__module__.startswith(place))
 
@@ -119,8 +117,7 @@ class BackboneModel(MethodModel):
         trust_remote_code: bool = False,
         **settings: object,
     ) -> tuple[Self, PreTrainedTokenizerBase]:
-        """Build an untrained model around a pretrained backbone, and its tokenizer with chat
-        template; see `build`.
+        """Build an untrained model around a pretrained backbone, and its tokenizer; see `build`.
 
         The name is a folder or Hub id of any encoder that `AutoModel` loads, with a fast tokenizer.
         A model of this package gives its encoder and its tables of turns and roles.
@@ -162,7 +159,7 @@ class BackboneModel(MethodModel):
 
     @staticmethod
     def prepare_tokenizer(tokenizer: PreTrainedTokenizerBase, config: Any) -> None:
-        """Give the tokenizer its tokens, chat template and length limit, and complete the config."""
+        """Give the tokenizer its tokens, template and length limit, and complete the config."""
         raise NotImplementedError
 
     def get_input_embeddings(self) -> Any:
@@ -176,8 +173,9 @@ class BackboneModel(MethodModel):
         self.config.encoder_config.vocab_size = value.num_embeddings  # type: ignore[union-attr]
 
     def freeze_lower_layers(self) -> None:
-        """Stop learning in the first ``frozen_layers`` layers and all tables below, so that
-        autograd skips them.
+        """Stop learning in the first ``frozen_layers`` layers and all tables below.
+
+        Autograd skips them.
         """
         if self.config.frozen_layers == 0:
             return
@@ -286,9 +284,7 @@ def load_backbone(name: str, dropout: float | None, trust_remote_code: bool = Fa
 
 
 def autocast_off(tensor: torch.Tensor) -> torch.autocast:
-    """Return a context that computes losses in the precision of their inputs instead of the
-    backbone's.
-    """
+    """Return a context that computes losses in the precision of their inputs."""
     return torch.autocast(tensor.device.type, enabled=False)
 
 

@@ -33,8 +33,7 @@ LayOut = Callable[[list[int], Truncation], dict[str, Tensor]]
 
 
 def batches(lengths: Sequence[int], most: int) -> list[np.ndarray]:
-    """Divide rows of some lengths into batches of at most ``most`` tokens with padding, the longest
-    rows first.
+    """Divide rows into batches of at most ``most`` tokens with padding, the longest rows first.
 
     A longer row is a batch by itself. A much shorter row begins the next batch if padding costs
     more than a batch. Each batch is the numbers of its rows, (n,) int64.
@@ -90,8 +89,9 @@ def outputs(
 
 
 def any_shape() -> AbstractContextManager[None]:
-    """Return a context without cuDNN's attention, whose plan for every new shape takes longer than
-    the batch.
+    """Return a context without cuDNN's attention.
+
+    Its plan for every new shape takes longer than the batch.
     """
     return sdpa_kernel(_ANY_SHAPE)
 
@@ -129,8 +129,7 @@ def embeddings(
 
 
 def is_sharded(model: nn.Module) -> bool:
-    """Return whether several processes hold parts of the model's weights (FSDP, DeepSpeed's
-    ZeRO-3).
+    """Return whether several processes hold parts of the model's weights (FSDP, ZeRO-3).
 
     All of them then have to run each layer equally often, as they gather its weights together.
     """
@@ -152,8 +151,7 @@ def in_parts(
     *tensors: Tensor,
     again: bool = False,
 ) -> Any:
-    """Call ``work(*tensors)`` on parts of like length, and return its results in the order of the
-    rows.
+    """Call ``work(*tensors)`` on parts of like length; return its results in the rows' order.
 
     A part has ``size`` rows of `TOKENS` tokens, by the mask (N, L), padded on the right. Tensors
     have N rows; those of the mask's shape are cut to the longest row of a part. ``work`` returns a

@@ -267,7 +267,7 @@ def check_positions(name: str, value: int, limit: int | None, backbone: str) -> 
 
 
 def warn_of_modules(modules: SentenceModules, backbone: str, model_type: str) -> None:
-    """Log a warning where a method has its own pooling and no prompts, but the backbone has others."""
+    """Log a warning where a backbone has a pooling or prompts that a method does not use."""
     if str(modules):
         method = model_type.removeprefix("dialemb-")
         logger.warning(

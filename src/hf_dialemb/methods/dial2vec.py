@@ -68,8 +68,7 @@ class Dial2VecModel(DialogueEncoder):
         return_dict: bool | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Embed dialogues (B, L) as the published model does, or compute the loss of samples (B, N,
-        L).
+        """Embed dialogues (B, L), or compute the loss of samples (B, N, L).
 
         Samples are the intact dialogue and its corrupted copies, with explicit roles and turns.
         """
@@ -94,9 +93,7 @@ class Dial2VecModel(DialogueEncoder):
         return output.to_tuple() if return_dict is False else output
 
     def _represent(self, *sequences: Tensor) -> tuple[Tensor, ...]:
-        """Return cosines, presence and vectors of the speakers of samples (n, L), and the samples'
-        embeddings.
-        """
+        """Return cosines, presence and vectors of the speakers, and the embeddings, (n, ...)."""
         tokens = DialogueTokens(*sequences)
         with any_shape():
             hidden = precise(self.encode_tokens(tokens).last_hidden_state)

@@ -98,8 +98,7 @@ class Dialog2FlowModel(UtteranceEncoder):
         carried_labels: Tensor,
         label_vectors: Tensor | None = None,
     ) -> UtteranceOutput:
-        """Compute the contrastive loss of B pairs per label space, summed over the spaces (section
-        3.2).
+        """Compute the loss of B pairs per label space, summed over the spaces (section 3.2).
 
         Args:
             input_ids: (B, 2 O, L) int64 for O label spaces: anchor and positive of the first, then
@@ -272,9 +271,7 @@ class LabelledUtterances:
         return int(self.ends[-1])
 
     def _anchor_slice(self, index: int) -> tuple[int, int, int]:
-        """Return the label of a pair, and where its anchor's domain begins and ends among the
-        label's utterances.
-        """
+        """Return the label of a pair, and the slice of its utterances in the anchor's domain."""
         label = int(np.searchsorted(self.ends, index, side="right"))
         domains, begin = self.domains[label], int(self.ends[label - 1]) if label else 0
         domain = domains[(index - begin) * len(domains) // (int(self.ends[label]) - begin)]
@@ -351,9 +348,7 @@ class Dialog2FlowExamples(Examples):
         return min(map(len, self.items))
 
     def length(self, index: int) -> int:
-        """Return the number of the domain of the first space's anchor, so that a batch holds few
-        domains.
-        """
+        """Return the domain of the first space's anchor, so that a batch holds few domains."""
         first: LabelledUtterances = self.items[0]
         return first.domain(index * len(first) // len(self))
 
@@ -379,9 +374,7 @@ def collate(
     config: Dialog2FlowConfig,
     count: Truncation,
 ) -> dict[str, Tensor]:
-    """Turn B examples into the arguments of `Dialog2FlowModel.contrast`, and add what is truncated
-    to ``count``.
-    """
+    """Turn B examples into the arguments of `Dialog2FlowModel.contrast`; count truncation."""
     texts = [text for example in examples for pair in example for text in pair.texts]
     batch = tokenize_utterances(texts, tokenizer, config.max_tokens, count, config.prompt)
     batch = {name: tensor.unflatten(0, (len(examples), -1)) for name, tensor in batch.items()}

@@ -122,9 +122,7 @@ class DialogueCSEModel(UtteranceEncoder):
 
 
 class ResponseInContext(NamedTuple):
-    """A response, the turns before and after it, in order, and utterances of its role from other
-    dialogues.
-    """
+    """A response, its context in order, and utterances of its role from other dialogues."""
 
     previous: tuple[str, ...]
     following: tuple[str, ...]

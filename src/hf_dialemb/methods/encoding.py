@@ -19,9 +19,7 @@ from .layout import UNLIMITED, Truncation, add_markers, chat_template, tokenize,
 
 @dataclass
 class DialogueOutput(published.Dial2VecOutput):
-    """Output of a dialogue encoder for training batches of B dialogues with N samples of each and R
-    speakers.
-    """
+    """Output for training batches of B dialogues with N samples of each and R speakers."""
 
     loss: Tensor | None = None  # a scalar
     similarities: Tensor | None = (

@@ -33,8 +33,7 @@ _TIE = 4e-7  # cosines of equal vectors differ by less in float32
 
 
 class Segments:
-    """The ``num_segments`` segments of every response of a pool, given vectors (N, D) of N distinct
-    responses.
+    """The segments of every response of a pool, by vectors (N, D) of N distinct responses.
 
     Bounds in pools of at most 2 S responses are exact and take N² time. In larger pools they are
     quantiles of the cosines to S random responses (``sample_size``): with 8192, about 98 % of the
@@ -84,8 +83,7 @@ class Segments:
         return len(self.vectors)
 
     def draw(self, row: int, level: int, count: int, generator: np.random.Generator) -> np.ndarray:
-        """Draw negatives uniformly from a segment of a response (equation 12), without the response
-        itself.
+        """Draw negatives uniformly from a segment of a response (equation 12), without itself.
 
         The level goes from 1 (closest) to L (furthest). Return rows of the pool, (count,) int64,
         which differ unless the segment has fewer.
@@ -113,9 +111,7 @@ class Segments:
         return np.asarray(generator.choice(segment, count, replace=end - first < count))
 
     def _bounds(self, rows: slice) -> np.ndarray:
-        """Return the bounds (n, L - 1) half-way between the last cosine of a segment and the first
-        of the next.
-        """
+        """Return bounds (n, L - 1) half-way between the last cosine of a segment and the next."""
         cosines = self.vectors[rows] @ self._sample.T  # (n, S)
         size, margin = len(self._sample), 0
         if self.exact:

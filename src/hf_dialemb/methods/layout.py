@@ -88,8 +88,7 @@ def tokenize(
     config: DialogueConfig,
     count: Truncation,
 ) -> dict[str, Tensor]:
-    """Lay out B dialogues without markers, with explicit roles and turns, and count what was
-    dropped.
+    """Lay out B dialogues with explicit roles and turns, and count what was dropped.
 
     Return ``input_ids``, ``attention_mask``, ``role_ids``, ``turn_ids``, each (B, L) int64, padded
     on the right. Raise InputError if the model has no vector for a role.
@@ -379,9 +378,7 @@ def special_tokens_around(tokenizer: PreTrainedTokenizerBase) -> tuple[list[int]
 
 
 def wrapping(tokenizer: PreTrainedTokenizerBase) -> tuple[str, str]:
-    """Return the texts of the tokens that open and close a sequence, such as ``("[CLS]",
-    "[SEP]")``.
-    """
+    """Return the texts of the tokens around a sequence, such as ``("[CLS]", "[SEP]")``."""
     opening = tokenizer.cls_token or tokenizer.bos_token or ""
     closing = tokenizer.sep_token or tokenizer.eos_token or ""
     return str(opening), str(closing)

@@ -14,8 +14,7 @@ from torch import Tensor
 def nt_xent(
     similarities: Tensor, present: Tensor, temperature: float, divide_by_samples: bool = False
 ) -> Tensor:
-    """Compute the cross entropy of an intact dialogue among corrupted ones (dial2vec, equations 5
-    and 6).
+    """Compute dial2vec's loss: an intact dialogue among corrupted ones (equations 5 and 6).
 
     The loss is summed over speakers and averaged over dialogues: log N per speaker if nothing is
     learnt.
@@ -73,8 +72,9 @@ def pair_contrastive(
 
 
 def target_contrastive(similarities: Tensor, targets: Tensor, temperature: float) -> Tensor:
-    """Compute the cross entropy of similarities and targets, both (A, C) (Dialog2Flow, equations 1,
-    2 and 5).
+    """Compute the cross entropy of similarities and targets, both (A, C).
+
+    Dialog2Flow, equations 1, 2 and 5.
 
     The rows of the targets sum to 1. The temperature divides the cosines.
     """
@@ -113,9 +113,7 @@ def precise(tensor: Tensor) -> Tensor:
 
 
 class _GatherRows(torch.autograd.Function):
-    """All-gather whose backward pass gives a process the sum of all processes' gradients for its
-    own rows.
-    """
+    """All-gather whose backward pass sums all processes' gradients for the own rows."""
 
     @staticmethod
     def forward(ctx: Any, rows: Tensor) -> Tensor:

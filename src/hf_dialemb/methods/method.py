@@ -21,8 +21,7 @@ ABOUT: dict[str, Any] = tomllib.loads(
 
 
 class Examples:
-    """The training examples of a method, by default the items themselves, in batches of any
-    lengths.
+    """The training examples of a method, by default the items themselves.
 
     Those with ``label_texts`` are given ``label_vectors`` (K, E) float32 of another encoder before
     the first is requested; those with ``response_texts`` are given ``response_vectors`` (N, D). An

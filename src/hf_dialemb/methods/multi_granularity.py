@@ -89,8 +89,7 @@ class MultiGranularityModel(Ranker, published.MultiGranularityModel):
 
     @classmethod
     def from_members(cls, paths: Sequence[str]) -> tuple[Self, Any]:
-        """Assemble trained rankers from their folders or Hub ids, that of granularity 1 first, for
-        evaluation.
+        """Assemble trained rankers, that of granularity 1 first, for evaluation.
 
         Raise InputError if there is none, one is no base ranker, or their tokenizers or settings do
         not fit together.

@@ -231,9 +231,7 @@ def response_ids(
 def remembered_ids(
     texts: Iterable[str], tokenizer: PreTrainedTokenizerBase
 ) -> dict[str, list[int]]:
-    """Return the token ids of texts, which are remembered, as the texts of a corpus come again in
-    every epoch.
-    """
+    """Return the token ids of texts; they are remembered, as texts recur in every epoch."""
     distinct = list(dict.fromkeys(texts))
     known = _KNOWN.setdefault(tokenizer, {})
     if len(known) + len(distinct) > _REMEMBERED:
@@ -262,9 +260,7 @@ def candidates_of(examples: Sequence[RankingExample]) -> list[str]:
 def with_candidates(
     contexts: dict[str, Tensor], candidates: dict[str, Tensor]
 ) -> dict[str, Tensor]:
-    """Join contexts (B, ...) and their candidates, all in one (B K, M), to the arguments of a
-    `Ranker`.
-    """
+    """Join contexts (B, ...) and all candidates (B K, M) to the arguments of a `Ranker`."""
     batch = len(contexts["input_ids"])
     ids, mask = (
         candidates[name].unflatten(0, (batch, -1)) for name in ("input_ids", "attention_mask")
@@ -274,9 +270,7 @@ def with_candidates(
 
 @dataclass(frozen=True)
 class LoadedRanker:
-    """A trained ranker in evaluation mode with its tokenizer, and its method, whose ``collate``
-    makes its batches.
-    """
+    """A trained ranker in evaluation mode with its tokenizer and its method."""
 
     model: Ranker
     tokenizer: PreTrainedTokenizerBase

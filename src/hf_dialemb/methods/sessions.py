@@ -69,9 +69,7 @@ def parted(first: str, second: str) -> bool:
 
 
 class Question(NamedTuple):
-    """A question, the places of the turns that answer it, and of the first turn that is no
-    candidate.
-    """
+    """A question, its answers' places, and that of the first turn that is no candidate."""
 
     text: str
     turns: tuple[int, ...]
@@ -102,8 +100,7 @@ def questions_of(dialogue: Dialogue) -> Iterator[Question]:
 
 
 def asked_of_each_other(turns: Sequence[Turn]) -> Iterator[tuple[str, int]]:
-    """Yield what a speaker asks the other, in the third person, and the place of the turn that
-    asks.
+    """Yield questions between speakers, in the third person, and the place of each turn.
 
     The next turn answers. `THEM` stands for whoever is asked.
     """

@@ -169,9 +169,7 @@ def with_neighbours(units: Tensor) -> Tensor:
 
 
 class Asked(NamedTuple):
-    """Some turns, questions that were asked after them, and the place of the answer of each among
-    them.
-    """
+    """Some turns, questions asked after them, and the place of each answer among them."""
 
     turns: tuple[str, ...]
     questions: tuple[str, ...]
@@ -184,8 +182,7 @@ class _Session(NamedTuple):
 
 
 class TurnsExamples(Examples):
-    """Each question once an epoch, with turns around its answer that are drawn, and further
-    questions to these.
+    """Each question once an epoch, with turns around its answer and further questions.
 
     Dialogues without questions of their own are asked for their slots, and give what speakers ask
     each other; speakers without names get some.
@@ -208,9 +205,7 @@ class TurnsExamples(Examples):
             )
 
     def example(self, epoch: int, index: int) -> Asked:
-        """Return at most ``window`` turns, one of which answers the question, and at most
-        ``questions``.
-        """
+        """Return at most ``window`` turns, one of them an answer, and ``questions`` questions."""
         number, question = self.items[index]
         generator, (turns, known) = (
             np.random.default_rng([self.seed, epoch, index]),
@@ -241,7 +236,7 @@ class TurnsExamples(Examples):
 
 
 def _sessions(dialogue: Dialogue) -> Iterator[_Session]:
-    """Divide a dialogue, and leave out turns whose questions are asked again in the third person."""
+    """Divide a dialogue; leave out turns that are asked again in the third person."""
     given, begin = list(questions_of(dialogue)), 0
     for turns in sessions(dialogue):
         own = "questions" in dialogue.metadata

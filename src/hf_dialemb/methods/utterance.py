@@ -45,8 +45,7 @@ class UtteranceOutput(ModelOutput):
 
 
 class UtteranceEncoder(BackboneModel):
-    """A backbone, the pooled vectors of its last layer's tokens, and one contrastive head per
-    objective.
+    """A backbone, its pooled token vectors, and one contrastive head per objective.
 
     A head is Linear(D, D) - ReLU - Linear(D, projection_size), both without bias (DSE, section 4;
     Dialog2Flow, section 3.1). It serves training only: embeddings are taken before it.
@@ -86,8 +85,7 @@ class UtteranceEncoder(BackboneModel):
         return_dict: bool | None = None,
         **kwargs: object,
     ) -> UtteranceOutput | tuple[Any, ...]:
-        """Embed utterances (N, L), or compute the loss of a training batch (B, S, L), of B examples
-        of S utterances.
+        """Embed utterances (N, L), or compute the loss of B examples of S utterances (B, S, L).
 
         The mask is 1 for real tokens; None means all. ``kwargs`` hold the rest of a training batch,
         or arguments of the backbone.
@@ -113,8 +111,7 @@ class UtteranceEncoder(BackboneModel):
         raise NotImplementedError
 
     def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """Embed many utterances in parts of like length, (N, L), padded on the right, to (N, D)
-        float32 or float64.
+        """Embed utterances (N, L), padded on the right, to (N, D) float32 or float64, in parts.
 
         With ``chunk_size``, a part's activations are computed again in the backward pass (gradient
         caching), so that memory does not grow with the number of utterances.
@@ -139,9 +136,7 @@ class UtteranceEncoder(BackboneModel):
         return in_parts(self, work, attention_mask, size, words, attention_mask, *more, again=again)
 
     def states_of(self, words: Tensor, attention_mask: Tensor) -> Tensor:
-        """Run the backbone over token ids (N, L), or over their vectors (N, at least L, D), with a
-        mask (N, L).
-        """
+        """Run the backbone over token ids (N, L) or their vectors (N, L, D), with a mask (N, L)."""
         given = (
             {"input_ids": words}
             if words.dim() == 2
@@ -163,9 +158,7 @@ class UtteranceEncoder(BackboneModel):
         return mean_of_tokens(hidden, mask)
 
     def project(self, embeddings: Tensor, objective: str = "pairs") -> Tensor:
-        """Map embeddings (N, D) to unit vectors (N, projection_size) through the head of an
-        objective.
-        """
+        """Map embeddings (N, D) to unit vectors (N, projection_size) through a head."""
         if objective in self.heads:
             embeddings = self.heads[objective](embeddings)
         return nn.functional.normalize(precise(embeddings))

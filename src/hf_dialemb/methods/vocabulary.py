@@ -22,8 +22,7 @@ MARKS = tuple(f"<|{name}|>" for name in (*ROLES, "response"))
 
 
 def word_tokenizer(dialogues: Sequence[Dialogue], vocabulary_size: int) -> PreTrainedTokenizerFast:
-    """Make a fast tokenizer of the most frequent words, lower-cased and split at blanks and
-    punctuation.
+    """Make a fast tokenizer of the most frequent words, in lower case.
 
     Equally frequent words come in the order of the alphabet. The size includes the entries for
     padding, unknown words and speakers; raise InputError if it leaves no room for a word.

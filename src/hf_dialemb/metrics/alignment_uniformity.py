@@ -25,8 +25,7 @@ def alignment_uniformity(
 
 
 def alignment(embeddings: ArrayLike, labels: ArrayLike) -> dict[str, float]:
-    """Compute the mean squared distance of same-label pairs (equation 7), adjusted as in equation
-    8.
+    """Compute the mean squared distance of same-label pairs (equation 7), adjusted (equation 8).
 
     No pair is ever formed: over n vectors with squared norms adding up to Q and vectors adding up
     to S, squared distances of ordered pairs add up to ``2 n Q - 2 |S|^2``. Unlike in dial2vec's
@@ -50,8 +49,7 @@ def alignment(embeddings: ArrayLike, labels: ArrayLike) -> dict[str, float]:
 
 
 def uniformity(embeddings: ArrayLike) -> float:
-    """Compute ``log E exp(-2 |x - y|^2)`` over pairs of distinct dialogues (equation 9), in ``[-8,
-    0]``.
+    """Compute ``log E exp(-2 |x - y|^2)`` over pairs of dialogues (equation 9), in ``[-8, 0]``.
 
     Takes finite vectors ``(N, D)``, N >= 2, and L2-normalises them. Memory is ``O(N)``.
     """

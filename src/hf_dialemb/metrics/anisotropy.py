@@ -19,8 +19,9 @@ def mean_cosine(embeddings: ArrayLike) -> float:
 
 
 def anisotropy(embeddings: ArrayLike, labels: ArrayLike, min_members: int = 3) -> dict[str, float]:
-    """Compute how alike vectors are within labels and how alike the labels' centroids are
-    (Dialog2Flow, section 5.1).
+    """Compute how alike vectors are within labels, and how alike the labels' centroids are.
+
+    The measure of Dialog2Flow, section 5.1.
 
     Cosines keep their sign, as in the paper's program; its text says absolute values. A zero vector
     has cosine 0 with everything. Constant vectors have ``intra`` and ``inter`` 1. Labels with fewer

@@ -11,8 +11,9 @@ from .vectors import average_precision, query_scores, reciprocal_rank
 
 
 def retrieval_scores(embeddings: ArrayLike, labels: ArrayLike) -> dict[str, Any]:
-    """Compute mean average precision and mean reciprocal rank, every dialogue a query against all
-    others.
+    """Compute mean average precision and reciprocal rank of dialogue retrieval.
+
+    Every dialogue is a query against all others.
 
     Those of a dialogue's label are relevant (dial2vec, section 4.1). A dialogue whose label nobody
     else carries is skipped. Figures never depend on the order of the input. Dialogues of equal

@@ -1,5 +1,6 @@
-"""Normalised discounted cumulative gain of binary relevance (Dialog2Flow, section 5.1), and its
-program's version.
+"""Normalised discounted cumulative gain of binary relevance (Dialog2Flow, section 5.1).
+
+The second function is the version of Dialog2Flow's program.
 """
 
 import numpy as np

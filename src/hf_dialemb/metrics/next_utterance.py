@@ -20,8 +20,9 @@ EXPECTED, OFFICIAL = ("expected", "official")
 def next_utterance_scores(
     scores: Sequence[ArrayLike], correct: Sequence[ArrayLike], ties: str = EXPECTED
 ) -> dict[str, float]:
-    """Compute how soon the true response of a context comes among its candidates, whatever made the
-    scores.
+    """Compute how soon the true response of a context comes among its candidates.
+
+    It does not matter what made the scores.
 
     Mehri and Eskenazi (2019, equation 13) print the mean reciprocal rank, the literature on the
     Ubuntu corpus R_N@k. The best of an example's right candidates is ranked among its wrong ones.
@@ -68,9 +69,7 @@ def example_scores(
 def _padded(
     scores: Sequence[ArrayLike], correct: Sequence[ArrayLike]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.intp]]:
-    """Lay examples out as matrices (E, K) of the most candidates, with the number of candidates of
-    each, (E,).
-    """
+    """Lay examples out as matrices (E, K) of the most candidates, with the candidates of each."""
     rows, masks = (
         [np.asarray(row, dtype=np.float64) for row in scores],
         [np.asarray(row) for row in correct],

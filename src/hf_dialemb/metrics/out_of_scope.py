@@ -19,8 +19,9 @@ def detect_out_of_scope(
     threshold: float,
     out_of_scope: str | int,
 ) -> NDArray[Any]:
-    """Return the label of the nearest class of each item, or ``out_of_scope`` if it does not exceed
-    the threshold.
+    """Return the label of the nearest class of each item, or ``out_of_scope``.
+
+    An item is out of scope if its similarity does not exceed the threshold.
 
     Takes finite similarities ``(N, K)``, of equal ones the first class wins, and the K labels.
     """

@@ -42,8 +42,9 @@ def ranking_scores(
 def mean_ranking_scores(
     queries: Sequence[ArrayLike], candidates: Sequence[ArrayLike], relevant: Sequence[ArrayLike]
 ) -> dict[str, float]:
-    """Compute how soon queries rank the relevant ones of their own candidates, by cosine
-    (DialogueCSE, section 5.1.2).
+    """Compute how soon queries rank the relevant ones of their own candidates, by cosine.
+
+    The measure of DialogueCSE, section 5.1.2.
 
     Figures never depend on the order of candidates. Candidates of equal cosine (to 1e-9) count
     together for average precision, as in scikit-learn's ``label_ranking_average_precision_score``.

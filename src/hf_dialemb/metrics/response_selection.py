@@ -17,8 +17,9 @@ KS = (1, 3, 10)
 def selection_scores(
     queries: ArrayLike, candidates: ArrayLike, correct: ArrayLike, ignored: ArrayLike | None = None
 ) -> dict[str, float]:
-    """Compute how soon the right response comes among candidates that all queries share (DSE,
-    section 4.2.2).
+    """Compute how soon the right response comes among candidates that all queries share.
+
+    The measure of DSE, section 4.2.2.
 
     The best of a query's correct candidates is ranked among its wrong ones; its other correct ones
     are left out. Where wrong ones tie with it (to 1e-9), figures are means over all orders of them:

@@ -1,6 +1,4 @@
-"""Semantic relatedness in two forms (dial2vec, section 4.1), whose figures are not to be compared
-with each other.
-"""
+"""Semantic relatedness in two forms (dial2vec, section 4.1), not to be compared."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -33,8 +31,9 @@ def relatedness_scores(
 
 
 def query_relatedness(embeddings: ArrayLike, labels: ArrayLike) -> dict[str, Any]:
-    """Average over dialogues Spearman's correlation of their cosines with sharing their label, in
-    ``[-1, 1]``.
+    """Average over dialogues Spearman's correlation of their cosines with sharing their label.
+
+    The result is in ``[-1, 1]``.
 
     The form of dial2vec's program. A dialogue whose label nobody else carries is ``skipped``; the
     program counts it as 0. A dialogue whose cosines are all equal is ``undefined`` and counts as 0,
@@ -54,8 +53,7 @@ def query_relatedness(embeddings: ArrayLike, labels: ArrayLike) -> dict[str, Any
 def pair_relatedness(
     embeddings: ArrayLike, labels: ArrayLike, seeds: Iterable[int] = range(10)
 ) -> NDArray[np.float64]:
-    """Pair each dialogue with one random other dialogue and correlate the cosines with sharing a
-    label.
+    """Correlate the cosines of random pairs of dialogues with sharing a label.
 
     The form of the dial2vec paper, section 4.1: of finite vectors ``(N, D)`` with two or more
     labels, each seed draws N pairs. Returns a correlation in ``[-1, 1]`` for each seed, NaN for a

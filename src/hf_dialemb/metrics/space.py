@@ -101,8 +101,9 @@ def write_space(name: str, space: Path) -> None:
 
 @contextmanager
 def as_space(place: Path) -> Iterator[Path]:
-    """Yield a temporary Space for a metric, given by its name or its module, and any other folder
-    as it is.
+    """Yield a temporary Space of a metric, and any other folder as it is.
+
+    A metric is given by its name or its module.
     """
     if place.is_dir() or place.stem not in NAMES:
         yield place

@@ -3,11 +3,7 @@
 A Space has a copy.
 """
 
-import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -16,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 # cosines are compared in steps of 1e-9: equal vectors tie, however a product was summed
 COSINE_STEPS = 1_000_000_000
 BLOCK = 256  # how many vectors are compared with all others at once
-THREADS = os.cpu_count() or 1  # how many rows are sorted at the same time
 
 _SELF = np.iinfo(np.int32).min
 
@@ -99,8 +94,7 @@ def prototype_products(
     vectors: ArrayLike,
     unit_prototypes: bool = False,
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Return the K labels in order, and the products ``(N, K)`` of vectors with the mean of each
-    label's supports.
+    """Return the K labels in order, and products ``(N, K)`` with the means of their supports.
 
     Supports ``(S, D)``, of two or more labels, and vectors ``(N, D)`` are brought to length 1,
     means only if wanted.
@@ -154,59 +148,23 @@ def query_scores(
 def _sorted_queries(
     vectors: NDArray[np.floating[Any]], codes: NDArray[np.intp]
 ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
-    """Yield what `query_scores` hands to a score.
-
-    The cosines of the others are valid until the next query.
-    """
-    units, count = unit_vectors(vectors), len(codes)
-    members = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
-    products = np.empty((min(BLOCK, count), count))
-    scores = np.empty(products.shape, dtype=np.int32)
-    with ThreadPoolExecutor(THREADS) as pool:
-        for start in range(0, count, BLOCK):
-            rows = min(BLOCK, count - start)
-            np.matmul(units[start : start + rows], units.T, out=products[:rows])
-            parts = np.array_split(np.arange(rows), THREADS)
-            sort = partial(_sort_rows, products, scores, start, codes, members)
-            for row, positives in chain.from_iterable(
-                pool.map(sort, parts)
-            ):  # all of it frees Python's lock
-                yield scores[row, 1:], positives
-
-
-def _sort_rows(
-    products: NDArray[np.float64],
-    scores: NDArray[np.int32],
-    start: int,
-    codes: NDArray[np.intp],
-    members: list[NDArray[np.intp]],
-    rows: NDArray[np.intp],
-) -> list[tuple[int, NDArray[np.int32]]]:
-    """Sort rows of cosines in integer steps, with a row's own as the lowest.
-
-    Return the queries among them.
-    """
-    if not len(rows):
-        return []
-    first, last = int(rows[0]), int(rows[-1]) + 1
-    steps, sorted_steps = products[first:last], scores[first:last]
-    steps *= COSINE_STEPS
-    np.rint(steps, out=steps)
-    np.copyto(sorted_steps, steps, casting="unsafe")
-    scores[rows, start + rows] = _SELF
-    wanted = [members[codes[start + row]] for row in rows.tolist()]
-    queries = [
-        (row, np.sort(scores[row, positives])[1:])
-        for row, positives in zip(rows.tolist(), wanted, strict=True)
-        if len(positives) > 1
-    ]
-    sorted_steps.sort(axis=1)
-    return queries
+    """Yield the sorted steps of the others' cosines, and those of the relevant ones, per query."""
+    units = unit_vectors(vectors)
+    for start in range(0, len(codes), BLOCK):
+        own = np.arange(start, min(start + BLOCK, len(codes)))
+        steps = np.rint(units[own] @ units.T * COSINE_STEPS).astype(np.int32)
+        steps[np.arange(len(own)), own] = _SELF  # the lowest, which is left out
+        relevant = codes[own][:, None] == codes
+        for row, ordered in enumerate(np.sort(steps, axis=1)):
+            positives = np.sort(steps[row, relevant[row]])[1:]
+            if len(positives):
+                yield ordered[1:], positives
 
 
 def average_precision(ordered: NDArray[Any], positives: NDArray[Any]) -> float:
-    """Compute average precision with tied items counted together, as scikit-learn's
-    ``average_precision_score`` does.
+    """Compute average precision with tied items counted together.
+
+    So does scikit-learn's ``average_precision_score``.
 
     It takes, both in ascending order, the scores of all candidates, ``(M,)``, and of the relevant
     ones, ``(P,)`` with P >= 1, and returns the mean over these of the precision at the end of their
@@ -221,8 +179,9 @@ def average_precision(ordered: NDArray[Any], positives: NDArray[Any]) -> float:
 
 
 def reciprocal_rank(ordered: NDArray[Any], positives: NDArray[Any]) -> float:
-    """Compute one over the rank of the first relevant candidate, placed after the irrelevant ones
-    that it ties with.
+    """Compute one over the rank of the first relevant candidate.
+
+    It is placed after the irrelevant ones that it ties with.
 
     Arguments are those of `average_precision`; the result is in ``(0, 1]``.
     """
@@ -235,15 +194,14 @@ def reciprocal_rank(ordered: NDArray[Any], positives: NDArray[Any]) -> float:
 def places(
     scores: NDArray[np.float64], best: NDArray[np.float64], wrong: NDArray[np.bool_]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Count the wrong scores of ``(Q, C)`` above the best right one ``(Q, 1)``, and those that tie
-    with it.
-    """
+    """Count the wrong scores of ``(Q, C)`` above the best right one ``(Q, 1)``, and its ties."""
     return ((scores > best) & wrong).sum(axis=1), ((scores == best) & wrong).sum(axis=1)
 
 
 def expected_recall(k: int, ahead: NDArray[np.intp], tied: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return how often the correct candidate is among the first k, ``(Q,)``, over all orders of its
-    ties.
+    """Return how often the correct candidate is among the first k, over all orders of its ties.
+
+    ``ahead``, ``tied`` and the result are ``(Q,)``.
     """
     return np.clip((k - ahead) / (tied + 1), 0.0, 1.0)
 
@@ -251,8 +209,9 @@ def expected_recall(k: int, ahead: NDArray[np.intp], tied: NDArray[np.intp]) -> 
 def expected_reciprocal_rank(
     ahead: NDArray[np.intp], tied: NDArray[np.intp]
 ) -> NDArray[np.float64]:
-    """Return the mean of one over the correct candidate's rank, ``(Q,)``, over all orders of those
-    that tie with it.
+    """Return the mean of one over the correct candidate's rank, over all orders of its ties.
+
+    ``ahead``, ``tied`` and the result are ``(Q,)``.
     """
     harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, int((ahead + tied).max()) + 2))])
     means = (harmonic[ahead + tied + 1] - harmonic[ahead]) / (tied + 1)

@@ -148,9 +148,7 @@ class Dial2VecModel(PreTrainedModel):
         return output.to_tuple() if return_dict is False else output
 
     def encode_tokens(self, tokens: DialogueTokens, **kwargs: Any) -> Any:
-        """Run the encoder on the sum of token, turn and speaker embeddings, and return the
-        encoder's own output.
-        """
+        """Run the encoder on the sum of token, turn and speaker embeddings."""
         config, turns = self.config, tokens.turn_ids
         row = turns
         if config.turn_order == "descending":
@@ -165,9 +163,7 @@ class Dial2VecModel(PreTrainedModel):
         return self.encoder(inputs_embeds=vectors, attention_mask=tokens.attention_mask, **kwargs)
 
     def pool(self, hidden: Tensor, tokens: DialogueTokens) -> tuple[Tensor, Tensor]:
-        """Pool token vectors (B, T, D) into embeddings of dialogues (B, D) and of speakers (B, R,
-        D).
-        """
+        """Pool token vectors (B, T, D) to embeddings of dialogues (B, D) and speakers (B, R, D)."""
         # (B, R, T)
         roles = nn.functional.one_hot(tokens.role_ids, self.config.num_roles).transpose(1, 2)
         roles = roles * tokens.attention_mask.unsqueeze(1)
@@ -183,9 +179,7 @@ class Dial2VecModel(PreTrainedModel):
         ) @ self.axes.T @ self.axes, speakers
 
     def read_markers(self, input_ids: Tensor, mask: Tensor) -> DialogueTokens:
-        """Infer speakers and turns from the markers in (B, L), remove the markers, and cut to
-        ``max_tokens``.
-        """
+        """Read speakers and turns off the markers in (B, L), remove these, and cut the rest."""
         roles, turns, kept = speakers_and_turns(input_ids, mask, self.config.marker_ids or [])
         roles, turns, kept = self._cut(roles, turns, kept)
         # Kept tokens move to the front in their order, all others to the back.
@@ -233,9 +227,7 @@ class Dial2VecModel(PreTrainedModel):
 
 
 def encoder_without_pooler(config: Any) -> Any:
-    """Build a configuration's encoder, without the decoder of models such as T5, and without the
-    pooler.
-    """
+    """Build a configuration's encoder, without a decoder and without the pooler."""
     alone = (config.architectures or [""])[0].endswith("EncoderModel")
     encoder = (AutoModelForTextEncoding if alone else AutoModel).from_config(config)
     if getattr(encoder, "pooler", None) is not None:
@@ -246,8 +238,7 @@ def encoder_without_pooler(config: Any) -> Any:
 def speakers_and_turns(
     input_ids: Tensor, mask: Tensor, markers: list[int]
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the speaker and the turn of each token, (B, L) int64, and the mask of tokens other
-    than markers, (B, L).
+    """Return the speaker and turn of each token, (B, L) int64, and the mask of non-markers.
 
     Tokens before the first marker belong to the first turn. Without markers, all tokens are turn 0
     of speaker 0.
@@ -261,8 +252,7 @@ def speakers_and_turns(
 
 
 def fitting(words: Tensor, turns: Tensor, budget: int, keep: str, whole_turns: bool) -> Tensor:
-    """Return the mask (B, L) of the words that remain if each dialogue keeps ``budget`` words from
-    its ``keep`` end.
+    """Return the mask (B, L) of the words that stay at ``budget`` words a dialogue.
 
     Words are the tokens other than markers, special tokens and padding. With ``whole_turns``, a
     turn that does not fit is dropped entirely, unless it is the first from that end, which is cut.

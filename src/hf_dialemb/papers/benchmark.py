@@ -155,7 +155,7 @@ def evaluate_suite(
             config["not_measured"][", ".join(cell)] = str(measured)
         else:
             config["cells"].append(list(cell))
-            figures.setdefault(place, []).extend(Row(**values) for values in measured["figures"])
+            figures.setdefault(place, []).extend(map(Row.from_json, measured["figures"]))
             # Tasks of a corpus share texts, whose encoding counts once.
             seconds[place] = max(measured["encoding"], seconds.get(place, 0.0))
             started -= measured.get("seconds", 0.0)
@@ -177,7 +177,7 @@ def _measured(
     seeds: Sequence[int],
     cache: Path | None,
 ) -> Iterator[tuple[Cell, dict[str, Any] | InputError]]:
-    """Yield the figures of each model and problem, measured now or before, or why there are none."""
+    """Yield the figures of each cell, measured now or before, or why there are none."""
     cells = [Cell(model, *place) for model in models for place in problems]
     encoder: RememberingEncoder | None = None
     last, before = cells[0], 0.0

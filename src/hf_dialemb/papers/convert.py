@@ -1,5 +1,6 @@
-"""Convert PLATO's released checkpoints (Bao et al., ACL 2020) into dial2vec's, and account for
-every key.
+"""Convert PLATO's released checkpoints (Bao et al., ACL 2020) into dial2vec's.
+
+Every key is accounted for.
 
 Three programs name the same parameters: paddle's, the port to torch, and dial2vec's released
 program (``*.best_model.pkl``), which puts ``bert.`` before the names of the port.
@@ -39,8 +40,9 @@ def convert(
     partial: bool = False,
     report: Callable[[str], object] = print,
 ) -> Path:
-    """Convert PLATO, or dial2vec's checkpoint over PLATO, from a file, a folder or a tar archive
-    into a new folder.
+    """Convert PLATO, or dial2vec's checkpoint over PLATO, into a new folder.
+
+    The source is a file, a folder or a tar archive.
 
     The vocabulary, one token a line, is by default the ``vocab.txt`` beside the weights. With
     ``partial`` keys may be missing or unexpected. ``report`` receives a line for every key. An
@@ -141,7 +143,8 @@ class Report:
             f"{len(getattr(self, name))} {name}"
             for name in ("made", "dropped", "missing", "unexpected")
         )
-        yield f"{self.model_type}: {len({placed.source for placed in self.used})} keys used, {', '.join(counts)}"
+        used = len({placed.source for placed in self.used})
+        yield f"{self.model_type}: {used} keys used, {', '.join(counts)}"
 
     def check(self) -> None:
         """Raise InputError if keys are missing or unexpected."""

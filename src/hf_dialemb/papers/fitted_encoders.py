@@ -1,6 +1,4 @@
-"""Baselines of the dial2vec paper (section 4.3), which are fitted on the dialogues that they
-encode.
-"""
+"""Baselines of the dial2vec paper (section 4.3), fitted on the dialogues that they encode."""
 
 import re
 from collections.abc import Sequence
@@ -33,9 +31,7 @@ class LdaEncoder:
     seed: int = 0
 
     def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
-        """Fit to the dialogues and return their shares of topics, ``(N, topics)`` float32 in [0,
-        1].
-        """
+        """Fit to the dialogues and return their shares of topics, ``(N, topics)`` in [0, 1]."""
         from sklearn.decomposition import LatentDirichletAllocation
         from sklearn.feature_extraction.text import CountVectorizer
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..evaluation.tasks.sampling import bootstrap_weights, finite_array
+from ..evaluation.tasks.sampling import bootstrap_weights
 
 RESAMPLES = 10_000  # draws of all examples
 
@@ -35,13 +35,12 @@ def paired_bootstrap(first: ArrayLike, second: ArrayLike) -> Comparison:
     Scores ``(N,)``, such as reciprocal ranks, are compared by their means. Counts of true
     positives, false positives and false negatives, ``(N, 3)``, are compared by their micro F1.
     """
-    dimensions = np.ndim(first)
-    ours = finite_array("first", first, dimensions)
-    others = finite_array("second", second, dimensions)
-    if ours.shape != others.shape:
-        raise ValueError(f"second: got shape {others.shape}, expected that of first, {ours.shape}")
-    difference = _difference_of_f1 if dimensions == 2 else _difference_of_sums
-    size = 1 if dimensions == 2 else len(ours)
+    ours, others = np.asarray(first, np.float64), np.asarray(second, np.float64)
+    if ours.shape != others.shape or not len(ours):
+        raise ValueError(f"got scores of shape {ours.shape} and {others.shape}, expected the same")
+    of_counts = ours.ndim == 2
+    difference = _difference_of_f1 if of_counts else _difference_of_sums
+    size = 1 if of_counts else len(ours)
     columns = np.column_stack([ours, others])
     observed = float(difference(columns.sum(axis=0, keepdims=True))[0]) / size
     weights = bootstrap_weights(len(columns), RESAMPLES, 0)

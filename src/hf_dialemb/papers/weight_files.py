@@ -1,5 +1,6 @@
-"""Read tensors by name from files of paddle and torch, without paddle and without running what a
-pickle asks for.
+"""Read tensors by name from files of paddle and torch.
+
+It needs no paddle, and runs nothing that a pickle asks for.
 
 Binary files of paddle (``save_dygraph`` of 1.6) hold 256 reserved bytes, ``TNUM`` and the number of
 tensors. For each tensor follow ``NAME``, its name, a version, a protocol-buffer message with type
@@ -29,8 +30,9 @@ _VOCABULARY = "vocab.txt"
 
 
 def read_source(path: Path) -> tuple[Mapping[str, Any], str | None]:
-    """Return the tensors of a file, a tar archive or a folder, and the text of the ``vocab.txt``
-    beside them, if any.
+    """Return the tensors of a file, a tar archive or a folder, and its vocabulary.
+
+    The latter is the text of the ``vocab.txt`` beside them, if any.
 
     An InputError says that the path holds no or several files of weights, or a file cannot be read.
     """

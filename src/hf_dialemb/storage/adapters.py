@@ -14,8 +14,7 @@ def has_adapters(model: Any) -> bool:
 
 
 def without_adapters(model: Any, merge: bool) -> Any:
-    """Take the adapters out of a ``PeftModel``, or a model after ``add_adapter``, and return the
-    model below them.
+    """Take the adapters out of a model and return the model below them.
 
     The model is changed: with ``merge`` its weights keep what the active adapters learnt, else they
     are the base's again.
@@ -60,9 +59,7 @@ def load_adapters(model: Any, folder: Path) -> bool:
 
 
 def save_base(model: Any, folder: Path) -> None:
-    """Save the base of a model's adapters in `BASE` of a folder, and name it there, unless it lies
-    in a folder.
-    """
+    """Save the base of a model's adapters in `BASE`, unless it lies in a folder already."""
     unnamed = [
         config for config in model.peft_config.values() if not config.base_model_name_or_path
     ]

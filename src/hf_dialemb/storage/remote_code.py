@@ -20,9 +20,7 @@ def known_to_transformers(model_type: str) -> bool:
 
 
 def backbone_code(config: dict[str, Any]) -> dict[str, str]:
-    """Return the ``auto_map`` of the backbone in a model's config, empty if transformers has the
-    classes itself.
-    """
+    """Return the ``auto_map`` of a config's backbone, empty if transformers has its classes."""
     backbone = config.get("encoder_config")
     if not isinstance(backbone, dict) or known_to_transformers(str(backbone.get("model_type"))):
         return {}
@@ -30,8 +28,9 @@ def backbone_code(config: dict[str, Any]) -> dict[str, str]:
 
 
 def register_backbone_code(config: dict[str, Any], path: str, trusted: bool) -> None:
-    """Register the classes of a backbone with code of its own, which transformers does only for a
-    whole model.
+    """Register the classes of a backbone with code of its own.
+
+    Transformers does so for whole models alone.
 
     Without such a backbone in the ``config.json`` nothing happens. An InputError refuses code that
     is not ``trusted``.
@@ -61,9 +60,7 @@ def untrusted(path: str) -> str:
 
 
 def save_backbone_code(encoder: Any, folder: Path) -> None:
-    """Copy the code that came with a backbone, if any, beside its weights, and name it in the
-    backbone's config.
-    """
+    """Copy the code that came with a backbone beside its weights, and name it in its config."""
     from transformers.dynamic_module_utils import custom_object_save
 
     for part in (encoder, encoder.config):

@@ -100,7 +100,7 @@ def _word(value: object) -> str:
 
 
 def _parsed(settings: Any) -> Any:
-    """Make a plain dataclass of the settings that users may set, with their help from docstrings."""
+    """Make a dataclass of the settings that users may set, with help from docstrings."""
     if issubclass(settings, MethodConfig):
         hints, names = method_hints(settings), own_settings(settings)
     else:

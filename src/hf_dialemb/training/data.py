@@ -53,8 +53,9 @@ class ExampleDataset(Dataset[Any]):
 
 
 class EpochSampler(Sampler[int]):
-    """Shuffle each epoch by (seed, epoch) and put examples of similar length into one batch, over
-    all processes.
+    """Shuffle each epoch by (seed, epoch), with examples of similar length in one batch.
+
+    A batch is that of all processes.
     """
 
     def __init__(self, examples: Examples, batch_size: int, seed: int) -> None:
@@ -107,9 +108,7 @@ def make_examples(
     report: Report,
     part: str = "train",
 ) -> Examples:
-    """Make a method's examples, report what they leave out, and embed the labels and responses that
-    they need.
-    """
+    """Make a method's examples, and embed the labels and responses that they need."""
     if (
         part == "eval" and method.kind == "responses"
     ):  # candidates that choose a checkpoint are of all responses
@@ -130,9 +129,7 @@ def make_examples(
 
 
 def check_number(args: Any, part: str, count: int) -> None:
-    """Raise InputError for fewer examples than one step takes over all processes, if smaller
-    batches are left out.
-    """
+    """Raise InputError for fewer examples than one step takes over all processes."""
     name = f"per_device_{part}_batch_size"
     size = getattr(args, name)
     if args.dataloader_drop_last and count < size * args.world_size:
@@ -177,9 +174,7 @@ def given_examples(path: str) -> Examples:
 
 
 def response_vectors(responses: Sequence[str], model: str, report: Report) -> np.ndarray:
-    """Embed N responses with a trained ranker, (N, D) float32, or read the vectors of an earlier
-    run.
-    """
+    """Embed N responses with a trained ranker, (N, D) float32; vectors are kept."""
     ranker = similarity_ranker(model)
     key = hashlib.sha256(
         (weights_digest(Path(model)) + json.dumps(list(responses))).encode()

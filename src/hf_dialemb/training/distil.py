@@ -154,9 +154,7 @@ def learn_table(
     passes: int,
     seed: int,
 ) -> Vectors:
-    """Learn the table, (V, dimensions), from vectors of word pieces, (V, E), and texts with their
-    vectors, (N, E).
-    """
+    """Learn the table (V, dimensions) from vectors of pieces (V, E) and of N texts (N, E)."""
     counts = np.bincount(np.concatenate([*map(np.asarray, tokens)]), minlength=len(alone))
     scale = _RARE / (_RARE + counts / counts.sum())
     start = unit_vectors(alone) * scale[:, None]
@@ -215,9 +213,7 @@ def write_static(folder: Path, table: Vectors, tokenizer: Any) -> None:
 
 
 def word_pieces(teacher: str) -> tuple[Any, list[str]]:
-    """Return the teacher's `tokenizers.Tokenizer`, which pads and cuts nothing, and its word pieces
-    as texts.
-    """
+    """Return the teacher's tokenizer, which cuts nothing, and its word pieces as texts."""
     file = Path(resolve_backbone(teacher)) / "tokenizer.json"
     if not file.is_file():
         raise InputError(
@@ -235,9 +231,7 @@ def word_pieces(teacher: str) -> tuple[Any, list[str]]:
 
 
 def _as_text(tokenizer: Any, row: int) -> str:
-    """Return a word piece without the marks of its tokenizer, or as it is where it is no text by
-    itself.
-    """
+    """Return a word piece without its tokenizer's marks, or as it is if it is no text."""
     text: str = tokenizer.decode([row], skip_special_tokens=False).strip().removeprefix("##")
     piece: str = tokenizer.id_to_token(row)
     return text if text and "\ufffd" not in text else piece

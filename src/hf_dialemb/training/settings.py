@@ -75,9 +75,9 @@ class RunArguments(ReadingOptions):
     Attributes:
         method: What to learn; the help lists all methods. One of your own is the path of its file,
             as own_method.py.
-        backbone: Folder or Hub id (also org/name@v1) of the encoder to start from (default:
-            all-MiniLM-L6-v2). Methods that start from the words of the corpus take a text file of
-            word vectors such as GloVe's, or nothing.
+        backbone: Folder or Hub id of the encoder to start from (default: all-MiniLM-L6-v2).
+            Methods that start from the words of the corpus take a text file of word vectors such
+            as GloVe's, or nothing.
         trust_remote_code: Whether Python code that comes with the backbone may run.
         dropout: Replaces the backbone's dropout, in [0, 1]; 0 is fastest.
         corpus: One or more corpora: a name, a name with a split as multiwoz/dev, or your file,
@@ -101,8 +101,8 @@ class RunArguments(ReadingOptions):
             steps are taken.
         average_with_backbone: Share of the backbone's weights in the final average, in [0, 1]; by
             default 0.
-        rank: Let each linear layer learn a difference of this rank alone (LoRA), at ten times the
-            learning rate.
+        rank: Let each linear layer learn a difference of this rank alone, by LoRA of peft; take ten
+            times the learning rate.
         head_learning_rate: Learning rate of the contrastive heads, above 0; by default that of the
             encoder.
         dev_candidates: For rankers: a file of candidate sets (`dialemb corpus candidates`) that
@@ -152,8 +152,7 @@ class RunArguments(ReadingOptions):
         if not get_method(self.method).trained:
             raise InputError(
                 f"method: got {self.method}, whose members are trained; train them one by one, "
-                "then combine them "
-                "with dialemb papers ensemble (rankers) or dialemb model merge (encoders)"
+                "then combine them with dialemb papers ensemble"
             )
         check_ranges(self, _RUN_RANGES)
         if self.rank is not None and self.checkpoint_selection != "last":
@@ -222,9 +221,7 @@ class TrainingSettings(TrainingArguments):
         check_arguments(self)
 
     def _build_parts(self) -> None:
-        """Build the optimizer, its schedule and the loggers once, for a single number, to see what
-        they lack.
-        """
+        """Build the optimizer, its schedule and the loggers once, to see what they lack."""
         optimizer_class, options = Trainer.get_optimizer_cls_and_kwargs(self)
         optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))])
         if not {"model", "params", "optimizer_dict"} & options.keys():
@@ -237,7 +234,7 @@ class TrainingSettings(TrainingArguments):
 
 @dataclass
 class Settings:
-    """A whole request: the settings of the run, of the method and of Trainer, which fit together."""
+    """The settings of the run, of the method and of Trainer, which fit together."""
 
     run: RunArguments
     method: dict[str, Any]
@@ -321,9 +318,7 @@ def check_arguments(args: TrainingArguments) -> None:
 def _check_together(
     method: Method, run: RunArguments, chosen: dict[str, Any], training: TrainingArguments
 ) -> None:
-    """Refuse settings that do not fit the method or one another, and leave out a last batch that
-    may be too small.
-    """
+    """Refuse settings that do not fit the method or one another."""
     kind, scratch, granularity = method.kind, method.from_scratch, chosen.get("granularity")
     purity = run.checkpoint_selection == "dev_purity"
     for name, asked, reason in (

@@ -61,7 +61,9 @@ class DialogueTrainer(Trainer):
     Examples:
         >>> model, tokenizer = DSEModel.from_backbone("sentence-transformers/all-MiniLM-L6-v2")
         >>> args = TrainingArguments("runs/mine", max_steps=100)
-        >>> trainer = DialogueTrainer(model, args, train_dataset=dialogues, processing_class=tokenizer)
+        >>> trainer = DialogueTrainer(
+        ...     model, args, train_dataset=dialogues, processing_class=tokenizer
+        ... )
         >>> trainer.train()
         >>> trainer.save_model()  # with the record of the training, for its card
 
@@ -106,9 +108,8 @@ class DialogueTrainer(Trainer):
         self.processing_class: Any = processing_class
         self.started: float | None = None
         self.resumed: Path | None = None
-        self.recorded: dict[str, Any] | None = (
-            None  # the settings of a run, where more than the trainer decides them
-        )
+        # the settings of a run, where more than the trainer decides them
+        self.recorded: dict[str, Any] | None = None
         if model_init is not None:
             if model is not None or kwargs.get("optimizers", (None, None)) != (None, None):
                 raise InputError(
@@ -139,40 +140,26 @@ class DialogueTrainer(Trainer):
         self.model_init = model_init
 
     def call_model_init(self, trial: Any = None) -> Any:
-        """Make a model by ``model_init``, and make the examples again where its settings ask for
-        others.
-        """
-        before = self._own_settings() if hasattr(self, "collator") else None
+        """Make a model by ``model_init``, always with the same settings of its method."""
+        before = self.collator.config if hasattr(self, "collator") else None
         model = super().call_model_init(trial)
         self._adopt(model)
-        if before not in (None, self._own_settings()):
-            sets = (
-                [*self.eval_dataset.values()]
-                if isinstance(self.eval_dataset, dict)
-                else [self.eval_dataset]
-            )
-            pairs: Any = [(self.train_dataset, "train"), *((dataset, "eval") for dataset in sets)]
-            for dataset, part in pairs:
-                if dataset is not None:
-                    dataset.examples = self._dataset(dataset.dialogues, part).examples
+        now = self.collator.config
+        for name in own_settings(type(now)) if before is not None else ():
+            if getattr(before, name) != getattr(now, name):
+                raise InputError(
+                    f"model_init: got models with {name} {getattr(before, name)} and "
+                    f"{getattr(now, name)}, expected one, as examples are made once"
+                )
         return model
-
-    def _own_settings(self) -> dict[str, Any]:
-        config = self.collator.config
-        return {name: getattr(config, name) for name in own_settings(type(config))}
 
     def _adopt(self, model: Any) -> None:
         """Prepare a model for its training, and the batches for the model."""
         method, tokenizer = method_of(model), self.processing_class
         if method is None or tokenizer is None:
-            got = (
-                f"a {type(model).__name__}, of no registered method"
-                if method is None
-                else "no processing_class"
-            )
             raise InputError(
-                f"DialogueTrainer: got {got}; give what from_backbone returns: a model and its "
-                "tokenizer"
+                f"DialogueTrainer: got a {type(model).__name__} and a {type(tokenizer).__name__}, "
+                "expected what from_backbone returns: a model and its tokenizer"
             )
         self.run = self.run or RunArguments(method=method.name)
         model.freeze_lower_layers()
@@ -188,11 +175,8 @@ class DialogueTrainer(Trainer):
             optimizing.limit_rank(model, self.run.rank)
         if has_adapters(model) and self.args.should_save:
             save_base(model, Path(str(self.args.output_dir)))
-        for name in (
-            "pad_token_id",
-            "bos_token_id",
-            "eos_token_id",
-        ):  # as Trainer does, with a warning
+        # as Trainer does, with a warning
+        for name in ("pad_token_id", "bos_token_id", "eos_token_id"):
             if (token := getattr(tokenizer, name)) is not None:
                 setattr(model.config.get_text_config(), name, token)
         self.data_collator = self.collator = Collator(method, tokenizer, model.config)
@@ -224,11 +208,9 @@ class DialogueTrainer(Trainer):
         if self.train_dataset is None:
             raise InputError("train_dataset: got none, expected dialogues to learn from; give some")
         self.started = self.started or time.time()
-        last = (
-            get_last_checkpoint(self.args.output_dir)
-            if resume_from_checkpoint is True
-            else resume_from_checkpoint
-        )
+        last = resume_from_checkpoint
+        if last is True:
+            last = get_last_checkpoint(str(self.args.output_dir))
         self.resumed = Path(last) if last else None
         return super().train(resume_from_checkpoint, *args, **kwargs)
 
@@ -287,9 +269,7 @@ class DialogueTrainer(Trainer):
             publish(self.args)
 
     def save_finished(self, folder: Path, **facts: Any) -> None:
-        """Save the whole model, where checkpoints may be sharded, with the record of its training
-        and further facts.
-        """
+        """Save the whole model, where checkpoints may be sharded, with its training's record."""
         if self.is_fsdp_enabled:
             self.accelerator.state.fsdp_plugin.set_state_dict_type("FULL_STATE_DICT")
         super().save_model(str(folder), _internal_call=True)
@@ -314,10 +294,8 @@ class DialogueTrainer(Trainer):
         self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None
     ) -> None:
         """Save as Trainer does, with the files by which sentence-transformers loads the folder."""
-        model, folder = (
-            self.accelerator.unwrap_model(self.model),
-            Path(str(output_dir or self.args.output_dir)),
-        )
+        model = self.accelerator.unwrap_model(self.model)
+        folder = Path(str(output_dir or self.args.output_dir))
         super()._save(output_dir, state_dict)
         if not self.args.should_save:
             return
@@ -360,7 +338,8 @@ class DialogueTrainer(Trainer):
         Raises:
             InputError: There are no dialogues, or the model cannot use them.
         """
-        own, given = self.eval_dataset, self.eval_dataset if eval_dataset is None else eval_dataset
+        own = self.eval_dataset
+        given = own if eval_dataset is None else eval_dataset
         if isinstance(given, str) and isinstance(own, dict) and given in own:
             given = {given: own[given]}
         if given is None:

@@ -24,7 +24,7 @@ from ..methods.config import own_settings
 from ..methods.layout import Truncation
 from ..storage.files import write_json_atomically
 from ..storage.hardware import describe_hardware
-from ..storage.run_folder import RunFolder, check_same, field_of
+from ..storage.run_folder import RunFolder, check_same, field_of, read_object
 from .data import weights_digest
 from .resuming import last_complete_checkpoint
 from .settings import RunArguments, Settings, facts_of
@@ -149,10 +149,14 @@ def starting_point(
             for begun in folder.checkpoints():
                 shutil.rmtree(begun)
         checkpoint = last_complete_checkpoint(output)
+        finished = settings.run.resume and folder.complete
+        if finished and checkpoint is None:  # it saved none
+            known = folder.settings() | read_object(folder.data_file, folder.REMEDY)
+            finished = (fingerprint | data).items() <= known.items()
         if checkpoint is not None:
             check_same(folder.settings_file, fingerprint, "a run")
             check_same(folder.data_file, data, "a run")
-        elif state.is_main_process:
+        elif state.is_main_process and not finished:
             folder.report_file.unlink(missing_ok=True)  # of the run before
             write_json_atomically(folder.data_file, data)
             write_json_atomically(folder.settings_file, recorded_settings(settings))

@@ -57,7 +57,7 @@ def train(
     """Train an encoder on dialogues; call it again with the same arguments to resume.
 
     Examples:
-        >>> run = hf_dialemb.train("dial2vec", dialogues, recipe="own_minilm", output_dir="runs/mine")
+        >>> run = hf_dialemb.train("dial2vec", dialogues, output_dir="runs/mine")
         >>> run.encoder().encode(dialogues)
 
     Args:
@@ -66,8 +66,7 @@ def train(
         dialogues: A list of dialogues (lists of chat messages, or `Dialogue` objects), a
             ``datasets.Dataset``, a path, or the name of a corpus.
         output_dir: The folder of the run; it loads as an encoder everywhere.
-        backbone: Folder or Hub id of the encoder to start from, also ``"org/name@v1"``; by default
-            all-MiniLM-L6-v2.
+        backbone: Folder or Hub id of the encoder to start from; by default all-MiniLM-L6-v2.
         dev_dialogues: Dialogues that choose the checkpoint (see ``checkpoint_selection``), in the
             forms of ``dialogues``.
         recipe: The name of a recipe, such as ``own_minilm``, or a YAML file; the arguments here win
@@ -117,11 +116,8 @@ def run_training(
     """
     output = Path(str(settings.training.output_dir))
     check_writable(RunFolder(output).settings_file)
-    with (
-        locked(output, "choose another --output_dir")
-        if PartialState().is_main_process
-        else nullcontext()
-    ):
+    main = PartialState().is_main_process
+    with locked(output, "choose another --output_dir") if main else nullcontext():
         run, started = settings.run, time.time()
         method = get_method(run.method)
         backbone = run.backbone if method.from_scratch else resolve_backbone(str(run.backbone))
@@ -184,9 +180,8 @@ def build_trainer(
         measured = ExampleDataset(
             make_examples(method, dev, model.config, args, run, logger.info, "eval"), dev
         )
-    if (
-        run.checkpoint_selection != "last"
-    ):  # Trainer evaluates where it saves, and ends with the best checkpoint
+    # Trainer evaluates where it saves, and ends with the best checkpoint
+    if run.checkpoint_selection != "last":
         args.eval_strategy, args.eval_steps = args.save_strategy, args.save_steps
         args.load_best_model_at_end, args.metric_for_best_model = True, run.checkpoint_selection
         args.greater_is_better = SELECTIONS[run.checkpoint_selection]
@@ -203,8 +198,7 @@ def build_trainer(
     if shards and (run.center or run.main_axes or run.average_with_backbone or run.rank):
         raise InputError(
             "center, main_axes, average_with_backbone, rank: got settings that need all weights in "
-            "one place, but FSDP "
-            "or DeepSpeed shards them; leave them out, or train without it"
+            "one place, but FSDP or DeepSpeed shards them; leave them out, or train without it"
         )
     return trainer
 
@@ -242,22 +236,22 @@ def _finish(
 
 def check_finite(model: nn.Module, log: Sequence[dict[str, float]]) -> None:
     """Refuse weights that are not finite; all processes stop where those of one are not."""
-    own = (
-        (name, getattr(value, "to_local", lambda: value)())  # noqa: B023
-        for name, value in model.named_parameters()
-    )
-    lost = next((name for name, value in own if not torch.isfinite(value).all()), None)
+    lost = None
+    for name, value in model.named_parameters():
+        own = value.to_local() if hasattr(value, "to_local") else value
+        if not torch.isfinite(own).all():
+            lost = name
+            break
     norms = [entry["grad_norm"] for entry in log if "grad_norm" in entry]
-    if (
-        lost is None and norms and not math.isfinite(norms[-1])
-    ):  # clipping turned such a step into nothing
+    # clipping turned such a step into nothing
+    if lost is None and norms and not math.isfinite(norms[-1]):
         lost = "the last step's gradient"
     lost = next(filter(None, gather_object([lost])), None)
     if lost is not None:
         raise InputError(
             f"the training went astray: {lost} holds numbers that are not finite; start over "
-            "(--resume false) with a "
-            "lower learning_rate or a higher loss_temperature, or another backbone"
+            "(--resume false) with a lower learning_rate or a higher loss_temperature, or another "
+            "backbone"
         )
 
 
@@ -276,9 +270,7 @@ def _average(model: MethodModel, backbone: str, settings: Settings) -> None:
 def _center(
     model: DialogueEncoder, trainer: DialogueTrainer, dialogues: Sequence[Dialogue], axes: int
 ) -> None:
-    """Store the mean embedding of a sample of the training dialogues as the model's centre, and the
-    main axes.
-    """
+    """Store the mean embedding of some training dialogues as the centre, and the main axes."""
     rows = np.random.default_rng(trainer.args.seed).permutation(len(dialogues))[:_CENTER_SAMPLE]
     vectors = encode(
         model, trainer.collator.tokenizer, [dialogues[row] for row in rows], show_progress=True

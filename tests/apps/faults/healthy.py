@@ -66,13 +66,7 @@ COMMANDS = {
 if find_spec("hf_dialemb.papers") is None:
     COMMANDS = {name: line for name, line in COMMANDS.items() if not line.startswith("papers ")}
 
-LONG = {
-    "demo",
-    "papers ensemble",
-    "papers benchmark",
-    "papers convert",
-    "index",
-}
+LONG = {"demo", "papers ensemble", "papers benchmark", "papers convert", "index"}
 """Minutes even where all is tiny, or threads that no fork survives.
 
 These meet only faults told before any work.

@@ -19,7 +19,6 @@ from .findings import Notes, Problem
 from .in_memory import find_in_hub_dataset
 from .reading import find_own
 
-LONGEST_TURN = 2000  # words without a warning
 SHOWN = 10  # turns that a person is shown
 
 
@@ -40,13 +39,14 @@ def check(
     are the options of `load_dialogues`.
     """
     options = ReadingOptions(**reading)
-    name, counts = str(corpus), Counter() if counts is None else counts
-    first = [] if first is None else first
+    name = str(corpus)
+    counts = Counter() if counts is None else counts
+    shown = [] if first is None else first
     form = form_of(name, options)
     if form == REGISTERED:
-        remedy = "'dialemb corpus stats' counts the malformed records of a published corpus"
         raise InputError(
-            f"corpus {name}: got a published corpus, expected conversations of your own; {remedy}"
+            f"corpus {name}: got a published corpus, expected conversations of your own; "
+            "'dialemb corpus stats' counts the malformed records of a published corpus"
         )
     if form == OWN:
         check_no_split(name, split)
@@ -62,12 +62,12 @@ def check(
             before = finding.problems
             yield from finding.remarks
             if finding.dialogue is not None:
-                first += (
-                    [finding.dialogue] if sum(len(shown.turns) for shown in first) < SHOWN else []
-                )
-                counts.update(["dialogue", *(turn.role for turn in finding.dialogue.turns)])
-                warnings = _warnings(finding.dialogue, finding.place, places)
-                yield from (Problem(finding.place, sentence, "warning") for sentence in warnings)
+                turns = finding.dialogue.turns
+                if sum(len(dialogue.turns) for dialogue in shown) < SHOWN:
+                    shown.append(finding.dialogue)
+                counts.update(["dialogue", *(turn.role for turn in turns)])
+                for sentence in _warnings(finding.dialogue, finding.place, places):
+                    yield Problem(finding.place, sentence, "warning")
     except InputError as error:
         match = re.match(rf"({re.escape(name)}(?::\d+)?): ", str(error))
         yield Problem(match[1], str(error)[match.end() :]) if match else Problem(name, str(error))
@@ -81,11 +81,7 @@ def _warnings(dialogue: Dialogue, place: str, places: dict[bytes, str]) -> Itera
     if len(turns) == 1:
         yield "got a single turn, expected a conversation; look whether turns are missing or joined"
     elif len(dialogue.roles) == 1:
-        yield f"got one speaker only ({turns[0].role}), expected two; look whether the speakers' names are right"
-    for number, turn in enumerate(turns, start=1):
-        words = len(turn.content.split())
-        if words > LONGEST_TURN:
-            most = f"{LONGEST_TURN:,}"
-            yield f"turn {number}: got {words:,} words, expected at most {most}; look whether turns are joined"
-        if "\ufffd" in turn.content:
-            yield f"turn {number}: got the character U+FFFD, which stands for what was lost; convert the original again"
+        yield (
+            f"got one speaker only ({turns[0].role}), expected two; look whether the speakers' "
+            "names are right"
+        )

@@ -97,13 +97,12 @@ def parse_columns(text: str | None) -> dict[str, str]:
     raise InputError(f"columns: got {text!r}, expected {problem}")
 
 
-def lay_out(
-    place: str, cells: Sequence[str], columns: Mapping[str, str], distinct: Distinct, notes: Notes
-) -> Layout:
+def lay_out(place: str, cells: Sequence[str], distinct: Distinct, notes: Notes) -> Layout:
     """Return the layout by a table's first row.
 
     Note the columns that were taken by other than the usual names.
     """
+    columns = parse_columns(notes.options.columns)
     if any(map(_is_number, columns.values())):
         for name, number in columns.items():
             if not 1 <= int(number) <= len(cells):

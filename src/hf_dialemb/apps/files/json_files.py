@@ -3,7 +3,7 @@
 Each record is a conversation of some form, or a row of a table.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -16,7 +16,6 @@ from ...data.source import decompressed
 from ...dialogue import Dialogue
 from ...errors import InputError
 from ...storage.files import check_not_read
-from .columns import parse_columns
 from .findings import Finding, Notes, Problem, from_drafts, from_record
 from .forms import RecordDrafts, Records
 from .table_rows import Row, rows_in_memory
@@ -24,8 +23,17 @@ from .turn_tables import find_in_table
 from .workbook import is_flat, parquet_rows
 
 
-def json_records(path: Path) -> Iterator[tuple[str, Any]]:
-    """Read the conversations of a JSON file, or of one that holds a value a line."""
+def find_in_lines(path: Path, notes: Notes) -> Iterator[Finding]:
+    """Read a file with one JSON value a line."""
+    return find_in_records(partial(line_records, path), str(path), notes)
+
+
+def find_in_json(path: Path, notes: Notes) -> Iterator[Finding]:
+    """Read a JSON file, or one that holds a value a line."""
+    return find_in_records(partial(_json_records, path), str(path), notes)
+
+
+def _json_records(path: Path) -> Iterator[tuple[str, Any]]:
     with decompressed(path) as stream:
         content = stream.read()
     first, *rest = [line for line in content.splitlines() if line.strip()][:2] or [b""]
@@ -35,19 +43,28 @@ def json_records(path: Path) -> Iterator[tuple[str, Any]]:
         has_lines = False
     if has_lines:
         yield from line_records(path)
-        return
-    yield str(path), parse_json(str(path), content, "export it again as JSON")
+    else:
+        yield str(path), parse_json(str(path), content, "export it again as JSON")
 
 
-def check_target(path: Path, corpus: str) -> None:
-    """Refuse a place where dialogues cannot be written, before they are read."""
-    if path.is_dir():
-        raise InputError(f"output '{path}': got a folder, expected a file; add a file name")
-    if not path.name.endswith((".jsonl", ".jsonl.gz")) and (path.is_file() or not path.exists()):
-        raise InputError(
-            f"output '{path}': expected a name that ends in .jsonl or .jsonl.gz; rename it"
-        )
-    check_not_read(path, corpus)
+def find_in_parquet(path: Path, notes: Notes) -> Iterator[Finding]:
+    """Read a file whose rows are conversations.
+
+    Without lists and objects, they are the rows of a table.
+    """
+
+    def records() -> Iterator[tuple[str, Any]]:
+        return ((f"{path}: row {index}", row) for index, row in enumerate(parquet_rows(path)))
+
+    def rows(_: Notes) -> Iterator[Row]:
+        rows = parquet_rows(path)
+        first = next(rows, {})
+        return rows_in_memory(list(first), (row.values() for row in chain([first], rows)))
+
+    if is_flat(path):
+        yield from find_in_table(rows, str(path), notes)
+    else:
+        yield from find_in_records(records, str(path), notes)
 
 
 def find_in_records(read: Records, name: str, notes: Notes) -> Iterator[Finding]:
@@ -57,33 +74,29 @@ def find_in_records(read: Records, name: str, notes: Notes) -> Iterator[Finding]
     what `Dialogue.to_json` gives is read as it stands.
     """
     options = notes.options
-    if not (options.roles or options.gap or options.columns) and all(
-        _is_written(record) for _, record in read()
-    ):
+    is_open = options.roles or options.gap or options.columns
+    if not is_open and all(_is_written(record) for _, record in read()):
         yield from (from_record(place, record) for place, record in read())
         return
-    drafts = RecordDrafts(read, notes.options.columns)
+    drafts = RecordDrafts(read, options.columns)
     if not drafts.header:
         yield from from_drafts(drafts, notes)
         return
     for place, record in drafts.records():
         if not isinstance(record, dict):
-            fault = (
-                str(record)
-                if isinstance(record, InputError)
-                else f"got {type(record).__name__}, expected an object"
-            )
+            fault = f"got {type(record).__name__}, expected an object"
+            if isinstance(record, InputError):
+                fault = str(record)
             yield Finding(place, problems=(Problem(place, fault),))
 
     def rows(_: Notes) -> Iterator[Row]:
-        objects = (record for _, record in drafts.records() if isinstance(record, dict))
-        rows = rows_in_memory(
-            drafts.header, ([record.get(field) for field in drafts.header] for record in objects)
-        )
-        # the header has no line of its own
-        return (row._replace(line=max(1, row.line - 1)) for row in rows)
+        records = (record for _, record in drafts.records() if isinstance(record, dict))
+        cells = ([record.get(field) for field in drafts.header] for record in records)
+        for row in rows_in_memory(drafts.header, cells):
+            # the header has no line of its own
+            yield row._replace(line=max(1, row.line - 1))
 
-    yield from find_in_table(rows, name, parse_columns(notes.options.columns), notes)
+    yield from find_in_table(rows, name, notes)
 
 
 def _is_written(record: Any) -> bool:
@@ -97,22 +110,12 @@ def _is_written(record: Any) -> bool:
     return times == sorted(times)
 
 
-def find_in_parquet(path: Path, columns: Mapping[str, str], notes: Notes) -> Iterator[Finding]:
-    """Read a file whose rows are conversations.
-
-    Without lists and objects, they are the rows of a table.
-    """
-
-    def records() -> Iterator[tuple[str, Any]]:
-        return ((f"{path}: row {index}", row) for index, row in enumerate(parquet_rows(path)))
-
-    if is_flat(path):
-        yield from find_in_table(partial(_parquet_table, path), str(path), columns, notes)
-    else:
-        yield from find_in_records(records, str(path), notes)
-
-
-def _parquet_table(path: Path, _: Notes) -> Iterator[Row]:
-    rows = parquet_rows(path)
-    first = next(rows, {})
-    return rows_in_memory(list(first), (row.values() for row in chain([first], rows)))
+def check_target(path: Path, corpus: str) -> None:
+    """Refuse a place where dialogues cannot be written, before they are read."""
+    if path.is_dir():
+        raise InputError(f"output '{path}': got a folder, expected a file; add a file name")
+    if not path.name.endswith((".jsonl", ".jsonl.gz")) and (path.is_file() or not path.exists()):
+        raise InputError(
+            f"output '{path}': expected a name that ends in .jsonl or .jsonl.gz; rename it"
+        )
+    check_not_read(path, corpus)

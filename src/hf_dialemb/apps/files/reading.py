@@ -1,49 +1,41 @@
 """Read your own conversations: a file by the reader for its ending, or a folder of files."""
 
 import stat
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from ...data.corpus_names import TRANSCRIPTS, VECTORS, file_ending, files_of, has_tables
-from ...data.jsonl import EXPECTED_LINES, line_records
+from ...data.jsonl import EXPECTED_LINES
 from ...data.reading_options import ReadingOptions
 from ...data.source import files_within
 from ...dialogue import Dialogue
-from ...errors import InputError, nearest
+from ...errors import InputError
 from .captions import transcripts
 from .columns import parse_columns
 from .findings import Finding, Notes, Problem, dialogues, distinct, from_drafts, with_remarks
 from .forms import form_of_folder
 from .in_memory import read_objects as read_objects
 from .in_memory import read_rows as read_rows
-from .json_files import find_in_parquet, find_in_records, json_records
+from .json_files import find_in_json, find_in_lines, find_in_parquet
 from .turn_tables import find_in_file
 
-Find = Callable[[Path, Mapping[str, str], Notes], Iterator[Finding]]
-"""Reads a file, given what its columns mean, and notes what it left out or guessed."""
+Find = Callable[[Path, Notes], Iterator[Finding]]
+"""Reads a file, and notes what it left out or guessed."""
 
 
-def _reader_of(read: Callable[[Path], Iterator[tuple[str, Any]]]) -> Find:
-    """Make a reader for a form of records, which have no columns."""
-    return lambda path, columns, notes: find_in_records(partial(read, path), str(path), notes)
-
-
-def _read_transcripts(path: Path, columns: Mapping[str, str], notes: Notes) -> Iterator[Finding]:
+def _find_in_transcripts(path: Path, notes: Notes) -> Iterator[Finding]:
     return from_drafts(partial(transcripts, path), notes)
 
 
-TABLES = (".csv", ".tsv", ".xlsx")
+TABLES = (".csv", ".tsv", ".xlsx", ".csv.gz", ".tsv.gz")
 FORMS: dict[str, tuple[Find, str]] = {  # by ending: the reader, and what a file should hold
-    ".jsonl": (_reader_of(line_records), EXPECTED_LINES),
-    ".jsonl.gz": (_reader_of(line_records), EXPECTED_LINES),
-    ".json": (_reader_of(json_records), "dialogues with messages"),
+    **dict.fromkeys((".jsonl", ".jsonl.gz"), (find_in_lines, EXPECTED_LINES)),
+    ".json": (find_in_json, "dialogues with messages"),
     ".parquet": (find_in_parquet, "rows with messages"),
-    **dict.fromkeys(TRANSCRIPTS, (_read_transcripts, "lines 'SPEAKER: text'")),
-    **dict.fromkeys((*TABLES, ".csv.gz", ".tsv.gz"), (find_in_file, "one turn per row")),
+    **dict.fromkeys(TRANSCRIPTS, (_find_in_transcripts, "lines 'SPEAKER: text'")),
+    **dict.fromkeys(TABLES, (find_in_file, "one turn per row")),
 }
 _PACKED = (".zip", ".7z", ".tar", ".tgz", ".rar")
 
@@ -69,12 +61,9 @@ def read_path(path: str, options: ReadingOptions) -> Iterator[Dialogue]:
 
 
 def find_own(path: str | Path, notes: Notes) -> Iterator[Finding]:
-    """Read a file or folder as `read_own` does, but with the malformed dialogues and what is wrong
-    with them.
-    """
+    """Read a file or folder as `read_own` does, and say of the malformed what is wrong."""
     path = _readable(path)
-    meanings = parse_columns(notes.options.columns)
-    if meanings and not has_tables(path):
+    if parse_columns(notes.options.columns) and not has_tables(path):
         raise InputError(f"{path}: got columns, which no transcript has; leave them out")
     if notes.options.sheet and not any(file_ending(file) == ".xlsx" for file in files_of(path)):
         raise InputError(
@@ -83,60 +72,55 @@ def find_own(path: str | Path, notes: Notes) -> Iterator[Finding]:
         )
     form = form_of_folder(path) if path.is_dir() else None
     if form and form.drafts:
-        findings = distinct(
-            from_drafts(partial(form.drafts, path), notes), path, form.dialogue, notes
-        )
+        findings = from_drafts(partial(form.drafts, path), notes)
+        findings = distinct(findings, path, form.dialogue, notes)
+    elif path.is_dir():
+        findings = _in_folder(path, notes)
     else:
-        findings = (_in_folder if path.is_dir() else _in_file)(path, meanings, notes)
+        findings = _in_file(path, notes)
     return with_remarks(findings, notes, path)
 
 
-def _in_file(path: Path, columns: Mapping[str, str], notes: Notes) -> Iterator[Finding]:
-    find, notes.form = FORMS[file_ending(path)]
-    expected = notes.form
-    return distinct(find(path, columns, notes), path, expected, notes)
+def _in_file(path: Path, notes: Notes) -> Iterator[Finding]:
+    find, expected = FORMS[file_ending(path)]
+    notes.form = expected
+    return distinct(find(path, notes), path, expected, notes)
 
 
-def _in_folder(folder: Path, columns: Mapping[str, str], notes: Notes) -> Iterator[Finding]:
-    """Read the transcripts of a folder together, and every other file by itself.
-
-    Ids begin with the file's name.
-    """
+def _in_folder(folder: Path, notes: Notes) -> Iterator[Finding]:
+    """Read the transcripts of a folder together, and every other file by itself."""
     for file in files_within(folder):
-        if file_ending(file) == VECTORS or (
-            not file_ending(file) and file.name.lower().endswith(".gz")
-        ):
-            notes.add(
-                "left out a file that a folder is not read with; give it by itself", str(file)
-            )
-        elif not file_ending(file):
-            notes.add(
-                f"left out a file of an unknown form ({file.suffix or 'no ending'})", str(file)
-            )
-
-    def findings() -> Iterator[Finding]:
-        yield from _read_transcripts(folder, columns, notes)
-        for file in files_of(folder):
-            if file_ending(file) in TRANSCRIPTS:
-                continue
-            notes.forget(str(file))
-            try:
-                for finding in _in_file(file, columns, notes):
-                    yield _named_by_file(finding, file.relative_to(folder))
-            except InputError as error:
-                sentence = str(error).removeprefix(f"{file}: ")
-                yield Finding(str(file), problems=(Problem(str(file), sentence),))
-        notes.form = ""  # of several
-
+        ending = file_ending(file)
+        if ending == VECTORS or (not ending and file.name.lower().endswith(".gz")):
+            sentence = "left out a file that a folder is not read with; give it by itself"
+            notes.add(sentence, str(file))
+        elif not ending:
+            kind = file.suffix or "no ending"
+            notes.add(f"left out a file of an unknown form ({kind})", str(file))
     endings = [ending for ending in FORMS if not ending.endswith((VECTORS, ".gz"))]
-    return distinct(findings(), folder, f"{', '.join(endings)} files", notes)
+    return distinct(_in_files(folder, notes), folder, f"{', '.join(endings)} files", notes)
+
+
+def _in_files(folder: Path, notes: Notes) -> Iterator[Finding]:
+    yield from _find_in_transcripts(folder, notes)
+    for file in files_of(folder):
+        if file_ending(file) in TRANSCRIPTS:
+            continue
+        notes.forget(str(file))
+        try:
+            for finding in _in_file(file, notes):
+                yield _named_by_file(finding, file.relative_to(folder))
+        except InputError as error:
+            sentence = str(error).removeprefix(f"{file}: ")
+            yield Finding(str(file), problems=(Problem(str(file), sentence),))
+    notes.form = ""  # of several
 
 
 def _named_by_file(finding: Finding, file: Path) -> Finding:
     """Put the file before the id; a dialogue without a domain takes the subfolder's name."""
     name = f"{file.as_posix()}/{finding.id}" if finding.id else ""
     dialogue = finding.dialogue
-    if isinstance(dialogue, Dialogue):
+    if dialogue is not None:
         domains = dialogue.domains or tuple(filter(None, (file.parent.name,)))
         dialogue = replace(dialogue, id=name, domains=domains)
     return replace(finding, dialogue=dialogue, id=name)
@@ -145,7 +129,8 @@ def _named_by_file(finding: Finding, file: Path) -> Finding:
 def _readable(given: str | Path) -> Path:
     """Return a path, with ``~`` expanded.
 
-    Raise InputError if it cannot be read, or its form is unknown.
+    Raises:
+        InputError: It cannot be read, or its form is unknown.
     """
     known = f"{', '.join(FORMS)} or a folder of such files"
     try:
@@ -154,20 +139,10 @@ def _readable(given: str | Path) -> Path:
             path.open("rb").close()
         else:
             next(path.iterdir(), None)  # only a folder allows this
-    except (
-        OSError,
-        ValueError,
-        RuntimeError,
-    ) as error:  # of a NUL in the name, or the home of an unknown user
-        remedy = ""
-        with suppress(OSError, ValueError, RuntimeError):
-            remedy = nearest(
-                Path(given).name, [file.name for file in Path(given).expanduser().parent.iterdir()]
-            )
+    # of a NUL in the name, or the home of an unknown user
+    except (OSError, ValueError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise InputError(
-            f"{given}: cannot be read ({reason}){remedy or f'; give {known}'}"
-        ) from None
+        raise InputError(f"{given}: cannot be read ({reason}); give {known}") from None
     if not path.is_dir() and not file_ending(path):
         remedy = "unpack it" if path.suffix.lower() in _PACKED else "convert it to one of these"
         raise InputError(f"{path}: got a file of an unknown form, expected {known}; {remedy}")

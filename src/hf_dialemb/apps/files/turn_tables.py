@@ -8,7 +8,7 @@ import ast
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
@@ -16,8 +16,8 @@ from itertools import chain, groupby, islice, pairwise
 from pathlib import Path
 from typing import Any
 
+from ...display import counted
 from ...errors import InputError, unknown_name
-from ...storage.frames import counted
 from .columns import WIDE, lay_out, no_content
 from .findings import Draft, Finding, Notes, Problem, from_drafts, message_of
 from .forms import RecordDrafts
@@ -67,9 +67,7 @@ _LONG = 8 * 3600  # seconds between turns that may be of two dialogues
 _LONGEST_RECORD = 1 << 20  # characters
 
 
-def find_in_table(
-    rows: Rows, name: str, columns: Mapping[str, str], notes: Notes
-) -> Iterator[Finding]:
+def find_in_table(rows: Rows, name: str, notes: Notes) -> Iterator[Finding]:
     """Read the rows of a table dialogue by dialogue, malformed ones too.
 
     The rows are read several times. A dialogue has the labels of all its rows; ``a|b`` in a cell is
@@ -78,18 +76,18 @@ def find_in_table(
     metadata. Problems name the table.
     """
     if next(rows(Notes()), None) is not None:
-        yield from from_drafts(Table(rows, name, columns, notes).drafts, notes)
+        yield from from_drafts(Table(rows, name, notes).drafts, notes)
 
 
-def find_in_file(path: Path, columns: Mapping[str, str], notes: Notes) -> Iterator[Finding]:
+def find_in_file(path: Path, notes: Notes) -> Iterator[Finding]:
     """Read a table in a file as `find_in_table` does.
 
     Of a workbook, all sheets that have the same columns.
     """
     if not path.name.lower().endswith(".xlsx"):
-        yield from find_in_table(partial(text_rows, path), str(path), columns, notes)
+        yield from find_in_table(partial(text_rows, path), str(path), notes)
         return
-    tables = _chosen_sheets(path, columns, notes)
+    tables = _chosen_sheets(path, notes)
     ids = Counter(chain.from_iterable(table.rows_of for table in tables))
     for table in tables:
         table.clashing = {id for id in table.rows_of if ids[id] > 1}
@@ -100,7 +98,7 @@ def find_in_file(path: Path, columns: Mapping[str, str], notes: Notes) -> Iterat
     yield from from_drafts(drafts, notes)
 
 
-def _chosen_sheets(path: Path, columns: Mapping[str, str], notes: Notes) -> list["Table"]:
+def _chosen_sheets(path: Path, notes: Notes) -> list["Table"]:
     """Return the sheet that the user names, or all that have the columns of the longest one.
 
     Note the others.
@@ -118,7 +116,7 @@ def _chosen_sheets(path: Path, columns: Mapping[str, str], notes: Notes) -> list
             if len(sheet) < 2:
                 raise InputError("has no rows below a header")
             rows = partial(sheet_rows, sheet, name)
-            tables.append(Table(rows, name, columns, Notes(notes.options), title))
+            tables.append(Table(rows, name, Notes(notes.options), title))
         except InputError as error:
             reason = re.sub(f"^{re.escape(name)}:\\d+: ", "", str(error))
             reasons.append(f"the sheet {title!r}: {reason}")
@@ -126,8 +124,17 @@ def _chosen_sheets(path: Path, columns: Mapping[str, str], notes: Notes) -> list
         raise InputError(f"{path}: {'; '.join(reasons)}")
     for reason in reasons:
         notes.add(f"passed over {reason.partition(';')[0]}", str(path))
+    alike = tables if wanted else _alike(tables, path, notes)
+    for table in alike:
+        for problem in table.notes.problems(table.name):
+            notes.put(problem)
+    return alike
+
+
+def _alike(tables: list["Table"], path: Path, notes: Notes) -> list["Table"]:
+    """Return the tables that have the columns of the longest one; note the others."""
     longest = max(tables, key=lambda table: table.count)
-    alike = [table for table in tables if wanted or table.titles == longest.titles]
+    alike = [table for table in tables if table.titles == longest.titles]
     for table in tables:
         if table not in alike:
             notes.guess(
@@ -135,9 +142,6 @@ def _chosen_sheets(path: Path, columns: Mapping[str, str], notes: Notes) -> list
                 f"{longest.title!r}; for it, say --sheet {table.title!r}",
                 str(path),
             )
-    for table in alike:
-        for problem in table.notes.problems(table.name):
-            notes.put(problem)
     return alike
 
 
@@ -147,15 +151,13 @@ class Table:
     What its cells mean, and which rows are of one dialogue.
     """
 
-    def __init__(
-        self, rows: Rows, name: str, columns: Mapping[str, str], notes: Notes, title: str = ""
-    ) -> None:
+    def __init__(self, rows: Rows, name: str, notes: Notes, title: str = "") -> None:
         self.rows, self.name, self.title, self.notes = rows, name, title, notes
         first = next(rows(Notes()))
         place = f"{name}:{first.line}"
         if first.fault:
             raise InputError(f"{place}: {first.fault}")
-        self.layout = lay_out(place, first.cells, columns, self._distinct, notes)
+        self.layout = lay_out(place, first.cells, self._distinct, notes)
         fields = self.layout.positions
         self.titles = {field: self.layout.title(field) for field in fields}
         self.is_wide = WIDE[0] in fields
@@ -289,13 +291,15 @@ class Table:
                 "as no column tells dialogues apart; if one does, say --columns 'id=NAME'",
                 self.name,
             )
-        elif 1 < self.count == len(self.rows_of):
-            if self._distinct([self.layout.positions["role"]])[0] > 1:
-                self.notes.guess(
-                    "took each row as a dialogue, as each has an id of its own; if another column "
-                    "tells dialogues apart, say --columns 'id=NAME'",
-                    self.name,
-                )
+        elif (
+            1 < self.count == len(self.rows_of)
+            and self._distinct([self.layout.positions["role"]])[0] > 1
+        ):
+            self.notes.guess(
+                "took each row as a dialogue, as each has an id of its own; if another column "
+                "tells dialogues apart, say --columns 'id=NAME'",
+                self.name,
+            )
 
     def _draft(self, key: str, members: list[tuple[int, Row]], notes: Notes) -> Draft:
         messages: list[dict[str, Any]] = []

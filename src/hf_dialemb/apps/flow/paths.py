@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from math import log2
 from statistics import median
-from typing import Literal
+from typing import Literal, get_args
 
 from ...dialogue import ROLES
 from . import outcomes
@@ -23,6 +23,7 @@ _FINISHING = 0.25
 _USUAL, _OFTEN = 0.5, 5
 
 Kind = Literal["failed", "cancelled", "broken off", "finished"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ const page = (() => {
     ...NOTHING,
     ...flow.pruning,
     main: false,
-    colour: flow.comparison ? "difference" : "count",
   };
   const by = (id) => document.getElementById(id);
   const self = { flow, view: first, graph: null, show, point, focusPanel };
@@ -31,7 +30,6 @@ const page = (() => {
     view.main = given.get("main") === "yes";
     if (!["max", "max-out", "prob-out"].includes(view.weights)) view.weights = first.weights;
     if (!by(`view-${view.tab}`)) view.tab = first.tab;
-    if (view.colour !== "count" && !flow.comparison) view.colour = first.colour;
     if (!flow.numbers.has(view.state)) view.state = "";
     view.edge = flow.byKey.has(edgeKey(view.edge)) ? edgeKey(view.edge) : "";
     if (!flow.byDialogue.has(view.dialogue)) view.dialogue = "";
@@ -92,10 +90,10 @@ const page = (() => {
   function render(before) {
     const changed = (...names) => !before || names.some((name) => self.view[name] !== before[name]);
     if (changed("tab")) drawTabs();
-    if (changed("colour")) drawLegend(self, by("legend"));
+    if (!before) drawLegend(self, by("legend"));
     if (changed("nodes", "edges", "weights")) layAnew(!before);
-    if (changed("nodes", "edges", "weights", "main", "colour")) colour();
-    if (changed("nodes", "edges", "weights", "tab", "colour")) drawViews();
+    if (changed("nodes", "edges", "weights", "main")) colour();
+    if (changed("nodes", "edges", "weights", "tab")) drawViews();
     if (changed("state", "edge", "dialogue", "points", "nodes", "edges", "weights"))
       drawPanel(changed("state", "edge", "dialogue"));
     if (changed("turn") && before) moveTurn();
@@ -124,7 +122,7 @@ const page = (() => {
   function colour() {
     const { states, steps } = self.view.main ? flow.main : { states: [], steps: [] };
     picture.mark("main", new Set(states), new Set(steps));
-    picture.colour(self.view.colour === "difference" ? difference : null);
+    picture.colour(flow.comparison ? difference : null);
   }
 
   function difference(edge) {
@@ -208,9 +206,7 @@ const page = (() => {
     if (one.size === 1) return picture.around(numbers[0]);
     return [
       one,
-      new Set(
-        self.graph.edges.filter((edge) => one.has(edge.source) && one.has(edge.target)).map((edge) => edge.key),
-      ),
+      new Set(self.graph.edges.filter((edge) => one.has(edge.source) && one.has(edge.target)).map((edge) => edge.key)),
     ];
   }
 
@@ -310,13 +306,7 @@ const page = (() => {
         later({ [name]: Number(((event.target.value / 100) ** 2).toFixed(4)) }),
       );
     }
-    for (const most of [10, 20, 40, Infinity]) {
-      const attributes = { type: "button", "data-most": most, click: () => show(presetOf(flow, most, self.view)) };
-      if (most < flow.states.length || most === Infinity)
-        by("presets").append(make("button", attributes, most === Infinity ? "all" : most));
-    }
     by("weights").addEventListener("change", (event) => show({ weights: event.target.value }));
-    by("colour")?.addEventListener("change", (event) => show({ colour: event.target.value }));
     by("main").addEventListener("change", (event) => show({ main: event.target.checked }));
     by("reset").addEventListener("click", () => show({ ...flow.pruning }));
     by("controls").addEventListener("submit", (event) => event.preventDefault());
@@ -329,8 +319,7 @@ const page = (() => {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     const tabs = [...by("tabs").children];
     if (!step) return;
-    const next =
-      tabs[(tabs.findIndex((tab) => tab.dataset.tab === self.view.tab) + step + tabs.length) % tabs.length];
+    const next = tabs[(tabs.findIndex((tab) => tab.dataset.tab === self.view.tab) + step + tabs.length) % tabs.length];
     show({ tab: next.dataset.tab });
     next.focus();
   }

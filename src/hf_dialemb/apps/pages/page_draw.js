@@ -8,7 +8,6 @@ const HEAD = 9;
 const ROWS = [7, 5, 4]; // so many states a row has at most: what suits the window is taken
 const FEW = 60; // states for which all of these are tried
 const CLOSE = 0.45; // from this scale on percentages can be read
-const still = matchMedia("(prefers-reduced-motion: reduce)");
 const measure = document.createElement("canvas").getContext("2d");
 
 function element(name, attributes = {}, ...children) {
@@ -210,8 +209,6 @@ class Picture {
     this.layers.edges.replaceChildren(...parts.map((part) => part.line));
     this.layers.labels.replaceChildren(...parts.map((part) => part.label));
     this.placeLabels(drawn);
-    if (still.matches) return;
-    for (const layer of [this.layers.edges, this.layers.labels]) layer.animate([{ opacity: 0 }, { opacity: 1 }], 250);
   }
 
   // Heavy transitions are thick and dark; where all are seen a few times, none is.

@@ -86,21 +86,6 @@ function prune(flow, setting) {
   return { states: [...kept], edges: edges.map((edge) => ({ ...edge, weight: shown.get(edge) })) };
 }
 
-// The threshold that leaves at most so many of the most frequent states.
-function thresholdOf(flow, most) {
-  const shares = flow.states.map((state) => state.size / flow.most).sort((one, other) => other - one);
-  return most < shares.length && shares[most] < 1 ? shares[most] : 0;
-}
-
-// Thresholds that show at most so many states, and no fewer for transitions that are too rare: of those, the highest.
-function presetOf(flow, most, setting) {
-  const nodes = thresholdOf(flow, most);
-  const shown = (edges) => prune(flow, { ...setting, nodes, edges }).states.length;
-  const all = shown(0);
-  const lower = [0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01, 0].filter((edges) => edges < setting.edges);
-  return { nodes, edges: [setting.edges, ...lower].find((edges) => shown(edges) === all) };
-}
-
 function roleOf(flow, number) {
   return number < flow.start ? flow.states[number].role : "";
 }

@@ -157,20 +157,13 @@ function link(above, below, weight) {
   below.up.push({ cell: above, pull });
 }
 
+// Each row in the order of its neighbours above, then below, and so on: few crossings.
 function orderLayers(layers) {
   number(layers);
-  let best = layers.map((layer) => [...layer]);
-  let least = crossings(layers);
-  let vain = 0;
-  for (let sweep = 0; sweep < SWEEPS && least > 0 && vain < 4; sweep++) {
+  for (let sweep = 0; sweep < SWEEPS; sweep++) {
     const down = sweep % 2 === 0;
     for (const layer of down ? layers : [...layers].reverse()) sortLayer(layer, down ? "up" : "down");
-    const found = crossings(layers);
-    vain = found < least ? 0 : vain + 1;
-    if (found < least) [best, least] = [layers.map((layer) => [...layer]), found];
   }
-  best.forEach((layer, row) => layers[row].splice(0, layer.length, ...layer));
-  number(layers);
 }
 
 function number(layers) {
@@ -189,32 +182,6 @@ function sortLayer(layer, side) {
   }
   layer.sort((one, other) => one.wanted - other.wanted || one.place - other.place);
   layer.forEach((cell, place) => (cell.place = place));
-}
-
-// Counts crossings between neighbouring rows with a tree of sums (Barth, Mutzel and Jünger, 2004).
-function crossings(layers) {
-  let found = 0;
-  for (const layer of layers) {
-    const width = layer.reduce(
-      (most, cell) => cell.down.reduce((so, next) => Math.max(so, next.cell.place), most),
-      0,
-    );
-    const sums = new Float64Array(width + 2);
-    let seen = 0;
-    for (const cell of layer) {
-      const places = cell.down.map((next) => next.cell.place);
-      for (const place of places) {
-        let before = 0;
-        for (let index = place + 1; index > 0; index -= index & -index) before += sums[index];
-        found += seen - before;
-      }
-      for (const place of places) {
-        for (let index = place + 1; index < sums.length; index += index & -index) sums[index]++;
-      }
-      seen += places.length;
-    }
-  }
-  return found;
 }
 
 function apart(left, right) {

@@ -3,6 +3,7 @@
 
 function make(name, attributes = {}, ...children) {
   const made = document.createElement(name);
+  if (name === "button") made.type = "button";
   for (const [key, value] of Object.entries(attributes)) {
     if (key === "click") made.addEventListener("click", value);
     else if (key === "style")
@@ -34,7 +35,7 @@ function heading(text) {
 function listOf(items, row, { most = 12, kind = "ul", name = "" } = {}) {
   const list = make(kind, { class: name }, items.slice(0, most).map(row));
   if (items.length <= most) return [list];
-  const button = make("button", { type: "button", class: "more" }, `Show all ${figure(items.length)}`);
+  const button = make("button", { class: "more" }, `Show all ${figure(items.length)}`);
   button.addEventListener("click", () => {
     const added = items.slice(most).map(row);
     list.append(...added);
@@ -46,7 +47,7 @@ function listOf(items, row, { most = 12, kind = "ul", name = "" } = {}) {
 
 function dialogueChip(page, id, turn = "") {
   const open = () => page.show({ dialogue: id, turn });
-  return make("button", { type: "button", class: "chip", click: open }, make("bdi", {}, id), setMark(page.flow, id));
+  return make("button", { class: "chip", click: open }, make("bdi", {}, id), setMark(page.flow, id));
 }
 
 // Of which of the two compared sets a dialogue is, where that is known.
@@ -64,7 +65,7 @@ function stateLink(page, number, label = nameOf(page.flow, number)) {
   const open = () => page.show({ state: idOf(page.flow, number) });
   return make(
     "button",
-    { type: "button", class: "link", title: nameOf(page.flow, number), click: open },
+    { class: "link", title: nameOf(page.flow, number), click: open },
     cutText(label, 60), // no more than the style would cut, within a word
   );
 }

@@ -5,7 +5,6 @@ const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], Arrow
 const LEAST = 0.05; // scales
 const GREATEST = 3;
 const READABLE = 0.62;
-const GLIDE = 220; // milliseconds
 const REST = 160;
 const PAPER = [690, 810]; // pixels of the print style
 
@@ -19,33 +18,18 @@ Picture.prototype.move = function () {
   this.svg.classList.toggle("far", this.scale < CLOSE);
 };
 
+Picture.prototype.moveTo = function (view) {
+  Object.assign(this, view);
+  this.move();
+};
+
 Picture.prototype.zoom = function (factor, x = this.svg.clientWidth / 2, y = this.svg.clientHeight / 2) {
   const scale = Math.min(GREATEST, Math.max(LEAST, this.scale * factor));
   const grown = scale / this.scale;
-  this.stop();
   this.x = x - (x - this.x) * grown;
   this.y = y - (y - this.y) * grown;
   this.scale = scale;
   this.move();
-};
-
-// Goes to another part of the picture so that the eye can follow.
-Picture.prototype.glide = function (to) {
-  this.stop();
-  const from = { x: this.x, y: this.y, scale: this.scale };
-  const begun = performance.now();
-  const frame = (now) => {
-    const part = still.matches ? 1 : Math.min(1, Math.max(0, now - begun) / GLIDE);
-    const eased = 1 - (1 - part) ** 3;
-    for (const name of ["x", "y", "scale"]) this[name] = from[name] + eased * (to[name] - from[name]);
-    this.move();
-    this.gliding = part < 1 ? requestAnimationFrame(frame) : 0;
-  };
-  frame(still.matches ? Infinity : begun);
-};
-
-Picture.prototype.stop = function () {
-  cancelAnimationFrame(this.gliding);
 };
 
 // What lies over the picture: buttons on the right, the legend below.
@@ -67,7 +51,6 @@ Picture.prototype.fit = function (least = 0) {
   const { left, width, height, places } = this.layout;
   const all = this.wholeScale(this.layout);
   const across = room.width / width;
-  this.stop();
   this.scale = all >= least ? all : across >= least ? Math.min(READABLE, across) : READABLE;
   // What is wider than the room has the start in the middle, but no more free room on one side than it must.
   const spare = room.width - this.scale * width;
@@ -85,7 +68,6 @@ Picture.prototype.listenToPrinter = function () {
     const { left, width, height } = this.layout;
     const scale = Math.min(PAPER[0] / width, PAPER[1] / height, 1);
     before = { x: this.x, y: this.y, scale: this.scale };
-    this.stop();
     Object.assign(this, { scale, x: (PAPER[0] - scale * width) / 2 - scale * left, y: 5 });
     this.move();
   });
@@ -109,7 +91,7 @@ Picture.prototype.frame = function (numbers) {
   const scale = Math.max(0.3, Math.min(fitting, Math.max(this.scale, 0.6)));
   const inside = scale === this.scale && this.sees(left, top) && this.sees(right, bottom);
   const y = scale > fitting ? margin - scale * top : height / 2 - (scale * (top + bottom)) / 2;
-  if (!inside) this.glide({ scale, x: width / 2 - (scale * (left + right)) / 2, y });
+  if (!inside) this.moveTo({ scale, x: width / 2 - (scale * (left + right)) / 2, y });
 };
 
 Picture.prototype.sees = function (x, y) {
@@ -129,7 +111,7 @@ Picture.prototype.reveal = function (number) {
   const to = near
     ? [Math.min(width - across, Math.max(across, x)), Math.min(height - down - 30, Math.max(down, y))]
     : [width / 2, height / 2];
-  if (to[0] !== x || to[1] !== y) this.glide({ scale, x: this.x + to[0] - x, y: this.y + to[1] - y });
+  if (to[0] !== x || to[1] !== y) this.moveTo({ x: this.x + to[0] - x, y: this.y + to[1] - y });
 };
 
 Picture.prototype.listen = function () {
@@ -181,7 +163,6 @@ Picture.prototype.listenToPointers = function () {
     down.set(event.pointerId, event);
     if (down.size > 1 || moved < 3) return;
     svg.classList.add("dragged");
-    this.stop();
     this.x += x;
     this.y += y;
     this.move();

@@ -6,7 +6,9 @@ function overviewPanel(page) {
   const first = flow.insights.find((section) => section.rows.length);
   return [
     make("h2", { tabindex: -1 }, first ? "What the dialogues show" : flow.title),
-    ...flow.insights.filter((section) => section.rows.length).map((section) => insightSection(page, section, section === first)),
+    ...flow.insights
+      .filter((section) => section.rows.length)
+      .map((section) => insightSection(page, section, section === first)),
     foldable("How to read the map", !first, readingHelp(page)),
     foldable("Keys", false, keysHelp()),
     sampleNote(flow),
@@ -19,7 +21,7 @@ function insightSection(page, section, open) {
       "li",
       { class: "insight" },
       found.states.length
-        ? make("button", { type: "button", class: "link", click: () => page.point(found.states) }, found.text)
+        ? make("button", { class: "link", click: () => page.point(found.states) }, found.text)
         : found.text,
       found.dialogues.length > 0 &&
         make(
@@ -95,20 +97,19 @@ function drawLegend(page, place) {
   const { flow } = page;
   const item = (name, text) => make("span", {}, make("i", { class: `swatch ${name}` }), text);
   const roles = flow.roles.map((role) => item(roleClass(flow, role), role));
-  const lines =
-    page.view.colour === "difference"
-      ? [
-          item("line gain", `more in ${isolated(flow.comparison.names[1])}`),
-          item("line loss", `more in ${isolated(flow.comparison.names[0])}`),
-          make("span", {}, "faint: may be chance"),
-          make("span", {}, "numbers: difference in percentage points"),
-        ]
-      : [
-          make("span", {}, "thicker: more often"),
-          make("span", {}, "%: how often it comes next"),
-          item("line back", "back to an earlier state"),
-          make("span", {}, "↻ follows itself"),
-        ];
+  const lines = flow.comparison
+    ? [
+        item("line gain", `more in ${isolated(flow.comparison.names[1])}`),
+        item("line loss", `more in ${isolated(flow.comparison.names[0])}`),
+        make("span", {}, "faint: may be chance"),
+        make("span", {}, "numbers: difference in percentage points"),
+      ]
+    : [
+        make("span", {}, "thicker: more often"),
+        make("span", {}, "%: how often it comes next"),
+        item("line back", "back to an earlier state"),
+        make("span", {}, "↻ follows itself"),
+      ];
   place.replaceChildren(...roles, ...lines);
 }
 
@@ -126,14 +127,18 @@ function drawPath(page, place) {
   };
   const left = (place) => place > 0 && turns[place] > turns[place - 1] + 1;
   place.replaceChildren(...states.flatMap((number, place) => [...(left(place) ? [gap()] : []), row(number, place)]));
-  if (page.flow.byDialogue.has(dialogue)) place.append(make("p", { class: "hint" }, "In the words of ", dialogueChip(page, dialogue)));
+  if (page.flow.byDialogue.has(dialogue))
+    place.append(make("p", { class: "hint" }, "In the words of ", dialogueChip(page, dialogue)));
 }
 
 function drawControls(page) {
   const { flow, graph, view } = page;
   const by = (id) => document.getElementById(id);
   const shown = { nodes: [graph.states, flow.states], edges: [graph.edges, flow.edges] };
-  const left = { nodes: "said at most PART as often as the most frequent one, or cut off from start or end", edges: "below PART of" };
+  const left = {
+    nodes: "said at most PART as often as the most frequent one, or cut off from start or end",
+    edges: "below PART of",
+  };
   for (const name of ["nodes", "edges"]) {
     const part = `${Number((100 * view[name]).toPrecision(2))} %`;
     by(`${name}-value`).textContent = `Left out: ${view[name] ? left[name].replace("PART", part) : "none"}`;
@@ -141,12 +146,8 @@ function drawControls(page) {
     by(name).setAttribute("aria-valuetext", by(`${name}-value`).textContent);
     if (document.activeElement !== by(name)) by(name).value = 100 * Math.sqrt(view[name]);
   }
-  for (const button of by("presets").children) {
-    button.setAttribute("aria-pressed", String(thresholdOf(flow, Number(button.dataset.most)) === view.nodes));
-  }
   by("weights").value = view.weights;
   by("main").checked = view.main;
-  if (by("colour")) by("colour").value = view.colour;
   by("reset").disabled = ["nodes", "edges", "weights"].every((name) => view[name] === flow.pruning[name]);
   by("message").textContent = graph.states.length
     ? ""

@@ -5,7 +5,7 @@ function backBar(page, ...more) {
   return make(
     "div",
     { class: "bar" },
-    make("button", { type: "button", click: () => page.show(NOTHING), "aria-keyshortcuts": "Escape" }, "← Overview"),
+    make("button", { click: () => page.show(NOTHING), "aria-keyshortcuts": "Escape" }, "← Overview"),
     ...more,
   );
 }
@@ -88,7 +88,7 @@ function hiddenNote(page, number) {
     "p",
     { class: "note" },
     "Too rare for the map as it is set. ",
-    make("button", { type: "button", class: "button", click: open }, "Show all states"),
+    make("button", { class: "button", click: open }, "Show all states"),
   );
 }
 
@@ -104,7 +104,6 @@ function steps(page, edges, end) {
     const pairs = make(
       "button",
       {
-        type: "button",
         class: "pairs",
         title: "Which utterances follow each other",
         click: () => page.show({ edge: edge.key }),
@@ -170,11 +169,7 @@ function edgePanel(page, key) {
     ),
     comparedNote(page, key),
     heading(
-      edge.source === flow.start
-        ? "How they begin"
-        : edge.target === flow.end
-          ? "How they end"
-          : "Pairs of utterances",
+      edge.source === flow.start ? "How they begin" : edge.target === flow.end ? "How they end" : "Pairs of utterances",
     ),
     ...listOf(pairs, (pair) => pairRow(page, edge, pair), { most: 25 }),
   ];
@@ -218,7 +213,6 @@ function dialoguePanel(page, id, turn) {
     return make(
       "button",
       {
-        type: "button",
         disabled: !next,
         "aria-label": label,
         "aria-keyshortcuts": keys,
@@ -255,13 +249,16 @@ function turnRow(page, dialogue, index, turn) {
   const button = make(
     "button",
     {
-      type: "button",
       class: `turn ${roleClass(flow, state.role)}`,
       "data-turn": index + 1,
       click: () => page.show({ turn: String(index + 1) }),
     },
     make("span", { class: "said" }, flow.texts[dialogue.texts[index]]),
-    make("span", { class: "who" }, `${index + 1} · ${speaker} · ${isolated(state.name)}${shown ? "" : " (not on the map)"}`),
+    make(
+      "span",
+      { class: "who" },
+      `${index + 1} · ${speaker} · ${isolated(state.name)}${shown ? "" : " (not on the map)"}`,
+    ),
   );
   if (index + 1 === turn) button.setAttribute("aria-current", "step");
   return make("li", {}, button);

@@ -44,7 +44,6 @@ function table(columns, rows, sorted, descending) {
       make(
         "button",
         {
-          type: "button",
           click: () => {
             current = {
               column: index,
@@ -78,8 +77,7 @@ function drawClusters(page, place) {
     {
       name: "State",
       value: (row) => row.name,
-      show: (row) =>
-        make("button", { type: "button", class: "link", click: () => open(page, { state: row.id }) }, row.name),
+      show: (row) => make("button", { class: "link", click: () => open(page, { state: row.id }) }, row.name),
     },
     { name: "Id", value: (row) => row.id, show: (row) => make("span", { class: "id" }, row.id) },
     { name: "Speaker", value: (row) => row.role, show: (row) => roleTag(flow, row.role) },
@@ -125,11 +123,7 @@ function drawComparison(page, place) {
   const { comparison } = page.flow;
   const [one, other] = comparison.names;
   const link = (row) =>
-    make(
-      "button",
-      { type: "button", class: "link", click: () => open(page, { edge: row.key, colour: "difference" }) },
-      stepName(page.flow, row),
-    );
+    make("button", { class: "link", click: () => open(page, { edge: row.key }) }, stepName(page.flow, row));
   const columns = [
     {
       name: "Transition",
@@ -156,7 +150,13 @@ function drawComparison(page, place) {
   place.replaceChildren(
     make("h2", {}, `${isolated(one)} and ${isolated(other)}`),
     ...(comparison.findings.length
-      ? [make("ul", { class: "findings" }, comparison.findings.map((said) => make("li", {}, said)))]
+      ? [
+          make(
+            "ul",
+            { class: "findings" },
+            comparison.findings.map((said) => make("li", {}, said)),
+          ),
+        ]
       : []),
     make(
       "p",

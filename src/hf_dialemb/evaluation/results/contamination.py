@@ -76,8 +76,9 @@ def sets_behind(model: str) -> frozenset[Set]:
 
 
 def has_read(model: str, dialogues: Sequence[Dialogue]) -> bool:
-    """Return whether a trained model learnt from the texts of at least half of the dialogues, from
-    any file.
+    """Return whether a model learnt from the texts of at least half of the dialogues.
+
+    The texts may have come from any file.
     """
     read: set[str] = set()
     for run in _runs_of(_folder_of(model)) if dialogues else ():
@@ -104,8 +105,9 @@ def _runs_of(folder: Path) -> list[RunFolder]:
 
 
 def is_learnt(corpus: str, split: str, sets: frozenset[Set]) -> bool:
-    """Return whether one of the sets that a model learnt from is a part of what is measured, as it
-    was named.
+    """Return whether one of the sets that a model learnt from is a part of what is measured.
+
+    ``corpus`` is what was measured, as it was named.
     """
     if corpus in CORPORA:
         return bool(set(_sets_of(f"{corpus}/{split}", split)) & sets)

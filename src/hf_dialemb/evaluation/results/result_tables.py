@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ...drawing import table_lines
+from ...display import table_lines
 from .contamination import LEARNT, NOTE
 from .rows import Place, Row, part_named, place_of
 
@@ -113,7 +113,7 @@ def paper_table(rows: Iterable[Row]) -> str:
 
 
 def is_in_short(row: Row) -> bool:
-    """Return whether a figure is of a task as a whole, not of a domain or reference graph of flows."""
+    """Return whether a figure is of a whole task, not of a domain or reference graph."""
     return row.task != FLOWS or (
         row.setting in ("", "official") and not row.metric.startswith("reference_")
     )

@@ -8,17 +8,17 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from importlib import metadata
+from itertools import combinations
 from pathlib import Path
-from types import NoneType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from ...data import CORPORA
 from ...data.corpus import ALL
-from ...errors import InputError
+from ...errors import InputError, explained
 from ...storage.files import write_text_atomically
 from ...storage.hardware import describe_hardware
 from ..tasks.sampling import mean_interval
@@ -34,79 +34,63 @@ _PACKAGES = (
     "scipy",
     "numpy",
 )
-_OPTIONAL = {"interval", "learnt", "part", "tied"}  # files of earlier versions lack it
 _RUN_FIELDS = ("command", "config", "seeds", "versions", "commit", "hardware", "seconds")
-
-
-_NAMES = ("model", "corpus", "split", "task", "metric", "setting")
-_TYPES: Mapping[str, tuple[type, ...]] = {
-    **dict.fromkeys(_NAMES, (str,)),
-    "mean": (float, int),
-    "std": (float, int, NoneType),
-    "n": (int,),
-    "interval": (list, tuple, NoneType),
-    "quoted_from": (str, NoneType),
-    **dict.fromkeys(("learnt", "part"), (bool,)),
-    "tied": (list, tuple),
-}
-"""What each field of a row may be."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A measured or quoted figure. Tasks leave the model and the corpus empty.
+    """A measured or quoted figure.
 
-    `rows_of` fills them.
+    Tasks leave the model and the corpus empty; `rows_of` fills them.
 
-    The interval is the 95 % bootstrap interval of the mean: over the items that are scored one by
-    one (queries, contexts), else over the repeats; None where there is but one.
+    Attributes:
+        model: The encoder's name, as it was given.
+        setting: A variant of the metric, such as "per-query"; empty for the usual one.
+        mean: A percentage where the papers print percentages (purity, nmi, spearman, map, mrr).
+        std: The sample standard deviation over ``n`` repeats (seeds); None where there was one.
+        interval: The 95 % bootstrap interval of the mean, over the items that are scored one by one
+            (queries, contexts), else over the repeats; None where there is but one.
+        quoted_from: Where a figure is printed ("paper, table, row"); None for one of this run.
+        learnt: Whether the model learnt from the dialogues that it was measured on.
+        part: Whether only a sample of the split was measured.
+        tied: Models of the run whose figure differs from this one by no more than noise.
+        scores: Those of items or repeats, which no file has.
     """
 
-    model: str = ""  # the encoder's name, as it was given
+    model: str = ""
     corpus: str = ""
     split: str = ""
     task: str
     metric: str
-    setting: str = ""  # a variant of the metric, such as "per-query"; empty for the usual one
-    mean: float  # a percentage where the papers print percentages (purity, nmi, spearman, map, mrr)
-    std: float | None = (
-        None  # the sample standard deviation over n repeats (seeds); None where there was one
-    )
+    setting: str = ""
+    mean: float
+    std: float | None = None
     n: int = 1
     interval: tuple[float, float] | None = None
-    quoted_from: str | None = (
-        None  # None for a figure of this run, else where it is printed ("paper, table, row")
-    )
-    learnt: bool = False  # whether the model learnt from the dialogues that it was measured on
-    part: bool = False  # whether only a sample of the split was measured
-    # models of the run whose figure differs from this one by no more than noise
+    quoted_from: str | None = None
+    learnt: bool = False
+    part: bool = False
     tied: tuple[str, ...] = ()
-    # of items or repeats; not in files
     scores: tuple[float, ...] = field(default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for name, types in _TYPES.items():
-            value = getattr(self, name)
-            truth = isinstance(value, bool) and bool not in types  # Python takes it for a number
-            if (
-                truth
-                or not isinstance(value, types)
-                or (isinstance(value, float) and not math.isfinite(value))
-            ):
-                expected = " or ".join(of.__name__.replace("NoneType", "null") for of in types)
-                raise InputError(f"field {name}: got {value!r}, expected {expected}, finite")
-        if self.interval is not None:
-            low, high = self.interval
-            object.__setattr__(self, "interval", (low, high))  # JSON knows lists only
-        object.__setattr__(self, "tied", tuple(map(str, self.tied)))
+        if not math.isfinite(self.mean):
+            raise InputError(f"{self.task} {self.metric}: got {self.mean}, expected a finite mean")
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Self:
+        """Make a row of the fields of a results file, whose lists become tuples."""
+        values = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in record.items()
+        }
+        return cls(**values)
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as a results file has them."""
-        return {
-            name: value
-            for name, value in asdict(replace(self, scores=())).items()
-            if name != "scores"
-        }
+        record = asdict(replace(self, scores=()))
+        del record["scores"]
+        return record
 
 
 @dataclass(frozen=True)
@@ -156,19 +140,18 @@ def with_ties(rows: Sequence[Row]) -> list[Row]:
     The pairs are the items that both models were measured on, or the repeats. Figures without pairs
     tie with none.
     """
-    places: dict[object, list[Row]] = {}
-    for row in rows:
+    places: dict[object, list[int]] = {}
+    for index, row in enumerate(rows):
         if row.quoted_from is None and len(row.scores) > 1:
-            places.setdefault((place_of(row), len(row.scores)), []).append(row)
+            places.setdefault((place_of(row), len(row.scores)), []).append(index)
     tied: dict[int, list[str]] = {}
-    for compared in places.values():
-        for place, row in enumerate(compared):
-            for other in compared[:place]:
-                low, high = mean_interval(np.subtract(row.scores, other.scores))
-                if low <= 0 <= high:
-                    tied.setdefault(id(row), []).append(other.model)
-                    tied.setdefault(id(other), []).append(row.model)
-    return [replace(row, tied=tuple(tied[id(row)])) if id(row) in tied else row for row in rows]
+    for indices in places.values():
+        for first, second in combinations(indices, 2):
+            low, high = mean_interval(np.subtract(rows[first].scores, rows[second].scores))
+            if low <= 0 <= high:
+                tied.setdefault(first, []).append(rows[second].model)
+                tied.setdefault(second, []).append(rows[first].model)
+    return [replace(row, tied=tuple(tied.get(index, row.tied))) for index, row in enumerate(rows)]
 
 
 def write_results(results: Results, path: Path | str) -> None:
@@ -183,51 +166,24 @@ def write_results(results: Results, path: Path | str) -> None:
 
 
 def read_results(path: Path | str) -> Results:
-    """Read a results file.
-
-    Of a missing or malformed one an `InputError` names the file and the field.
-    """
-    try:
+    """Read a results file; an InputError names a missing or malformed one."""
+    with explained(path, "write the file again"):
         record = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be read ({error.strerror}); give a results file"
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(
-            f"{path}: got text that is not JSON ({error}), expected a results file"
-        ) from error
-    if not isinstance(record, dict) or record.get("schema") != SCHEMA:
-        got = record.get("schema") if isinstance(record, dict) else type(record).__name__
-        raise InputError(
-            f"{path}: field schema: got {got!r}, expected {SCHEMA}; write the file again"
-        )
-    run, rows = record.get("run"), record.get("results")
-    if not (
-        isinstance(run, dict)
-        and isinstance(rows, list)
-        and all(name in run for name in _RUN_FIELDS)
-        and all(isinstance(run[name], dict) for name in ("config", "versions"))
-    ):
-        raise InputError(
-            f"{path}: expected a list 'results' and an object 'run' with {', '.join(_RUN_FIELDS)}; "
-            "write the file again"
-        )
-    return Results(
-        run, tuple(_row(row, f"{path}: results[{index}]") for index, row in enumerate(rows))
-    )
+        if record["schema"] != SCHEMA:
+            raise ValueError(f"schema {record['schema']}, expected {SCHEMA}")
+        run = {name: record["run"][name] for name in _RUN_FIELDS} | record["run"]
+        return Results(run, tuple(map(Row.from_json, record["results"])))
 
 
-def merge_results(several: Iterable[Results]) -> tuple[Row, ...]:
+def merge_results(several: Sequence[Results]) -> list[Row]:
     """Join rows in the order of their first appearance; of two for one figure the later stays."""
-    several = list(several)
     check_same_data(several)
     rows = {
         (row.model, *place_of(row), row.quoted_from): row
         for results in several
         for row in results.results
     }
-    return tuple(rows.values())
+    return list(rows.values())
 
 
 def check_same_data(several: Iterable[Results]) -> None:
@@ -261,8 +217,9 @@ def data_hashes(results: Results) -> Iterator[tuple[str, str]]:
 def describe_run(
     command: str, config: Mapping[str, Any], seeds: Sequence[int], started: float
 ) -> dict[str, Any]:
-    """Describe the present run for its results file, which began when ``time.perf_counter()``
-    returned ``started``.
+    """Describe the present run for its results file.
+
+    It began when ``time.perf_counter()`` returned ``started``.
 
     It adds versions of packages, the commit of this package's sources (None outside a checkout),
     hardware and seconds.
@@ -283,29 +240,14 @@ def describe_run(
     }
 
 
-def _row(record: Any, place: str) -> Row:
-    names = [known.name for known in fields(Row) if known.name != "scores"]
-    if not isinstance(record, dict) or set(record) | _OPTIONAL != set(names):
-        got = ", ".join(map(str, record)) if isinstance(record, dict) else type(record).__name__
-        raise InputError(
-            f"{place}: got {got or 'no field'}, expected exactly the fields {', '.join(names)}"
-        )
-    try:
-        return Row(**record)
-    except InputError as error:
-        raise InputError(f"{place}: {error}") from None
-
-
 def _commit() -> str | None:
     # An installed package may lie inside someone else's repository: only a tracked source file
     # proves that it is ours.
-    file, answer = Path(__file__), ""
-    for arguments in (["ls-files", "--error-unmatch", file.name], ["rev-parse", "HEAD"]):
-        command = ["git", "-C", str(file.parent), *arguments]
-        try:
-            answer = subprocess.check_output(
-                command, stderr=subprocess.DEVNULL, text=True, timeout=10
-            )
-        except (OSError, subprocess.SubprocessError):
-            return None
-    return answer.strip()
+    file = Path(__file__)
+    git = ["git", "-C", str(file.parent)]
+    tracked = [*git, "ls-files", "--error-unmatch", file.name]
+    try:
+        subprocess.run(tracked, check=True, capture_output=True, timeout=10)
+        return subprocess.check_output([*git, "rev-parse", "HEAD"], text=True, timeout=10).strip()
+    except (OSError, subprocess.SubprocessError):
+        return None

@@ -101,9 +101,7 @@ def draw_actions(dialogues: Iterable[Dialogue]) -> list[tuple[str, str]]:
 def compare_actions(
     embeddings: NDArray[Any], labels: Sequence[str], seeds: Sequence[int] = range(10)
 ) -> list[Row]:
-    """Classify utterances by few examples of each action, rank them, and measure how actions lie to
-    each other.
-    """
+    """Classify utterances by few examples of each action, rank them, and measure anisotropy."""
     names = np.array(labels)
     results, ranked = [], []
     for shots in SHOTS:
@@ -122,9 +120,7 @@ def compare_actions(
 def draw_repeats(
     names: NDArray[Any], shots: int, seeds: Sequence[int]
 ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Draw for each seed the rows of ``shots`` examples of each action, and those of what is to be
-    classified.
-    """
+    """Draw for each seed the rows of ``shots`` examples of each action, and of the queries."""
     rows, repeats = np.arange(len(names)), []
     for seed in seeds:
         generator = np.random.default_rng([seed, shots])

@@ -63,8 +63,9 @@ def load_domains(part: CorpusPart) -> Problem:
 def evaluate_embeddings(
     embeddings: NDArray[Any], labels: Sequence[str], *, seeds: Iterable[int] = range(10)
 ) -> list[Row]:
-    """Run every task of the benchmark on vectors ``(N, D)``, clustered as they are, normalised for
-    everything else.
+    """Run every task of the benchmark on vectors ``(N, D)``.
+
+    Vectors are clustered as they are, and normalised for everything else.
 
     It measures domain categorization (purity, nmi, ari), semantic relatedness (spearman over
     ``pairs`` as in the paper and ``per-query`` as in its program), dialogue retrieval (map, mrr),

@@ -108,9 +108,7 @@ def _drawn(part: CorpusPart) -> tuple[list[ResponseSelection], dict[str, Any]]:
 
 
 def _scores(encoder: Encoder, selections: Sequence[ResponseSelection]) -> Scores:
-    """Score candidates by a ranker's own scores, else by the cosine of the context's text and the
-    response.
-    """
+    """Score candidates by a ranker's own scores, else by their cosine with the context's text."""
     ranked = ask_encoder(
         encoder, "ranker", lambda ranker: candidate_scores(ranker, selections, show_progress=True)
     )
@@ -126,9 +124,7 @@ def _scores(encoder: Encoder, selections: Sequence[ResponseSelection]) -> Scores
 
 
 def context_text(context: Sequence[Turn]) -> str:
-    """Write a context as one text, each turn after its speaker's role, and keep its last
-    `CONTEXT_WORDS` words.
-    """
+    """Write a context as one text with roles, and keep its last `CONTEXT_WORDS` words."""
     text = " ".join(f"{turn.role.replace('_', ' ')}: {turn.content}" for turn in context)
     return last_words(text, CONTEXT_WORDS)
 
@@ -184,8 +180,9 @@ def members_of(ranker: LoadedRanker) -> list[LoadedRanker]:
 
 
 def log_of_mean_probability(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Average probabilities over an ensemble's members (equation 7), in logarithms, so that none
-    becomes zero.
+    """Average probabilities over an ensemble's members (equation 7).
+
+    In logarithms, so that none becomes zero.
     """
     import torch
 

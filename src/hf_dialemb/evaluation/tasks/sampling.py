@@ -35,8 +35,9 @@ def fixed_sample(items: Sequence[Item], limit: int | None) -> list[Item]:
 def few_of_each(
     items: Sequence[Item], label: Callable[[Item], str], limit: int | None
 ) -> list[Item]:
-    """Keep, under a limit, `POOL` examples of each label, always the same ones, so that few are
-    embedded.
+    """Keep, under a limit, `POOL` examples of each label, so that few are embedded.
+
+    They are always the same ones.
     """
     if limit is None:
         return list(items)
@@ -78,7 +79,7 @@ def draw_examples(
 
 def mean_interval(values: ArrayLike) -> tuple[float, float]:
     """Compute the 95 % bootstrap interval of a mean from a thousand draws."""
-    numbers = finite_array("values", values, 1)
+    numbers = np.asarray(values, dtype=np.float64)
     means = np.concatenate(
         [weights @ numbers for weights in bootstrap_weights(len(numbers), 1_000, 0)]
     ) / len(numbers)
@@ -98,18 +99,3 @@ def bootstrap_weights(count: int, resamples: int, seed: int) -> Iterator[NDArray
             .reshape(rows, count)
             .astype(np.float64)
         )
-
-
-def finite_array(name: str, values: ArrayLike, dimensions: int) -> NDArray[np.float64]:
-    """Return examples as float64; raise ValueError if there is none or one is not finite."""
-    array = np.asarray(values, dtype=np.float64)
-    if array.ndim != dimensions or not len(array):
-        raise ValueError(
-            f"{name}: got shape {array.shape}, expected {dimensions} dimension(s) and at least one "
-            "example"
-        )
-    if not np.isfinite(array).all():
-        raise ValueError(
-            f"{name}: got NaN or infinity, expected finite numbers; look at the system"
-        )
-    return array

@@ -117,7 +117,7 @@ class CorpusPart:
         return data.load_examples(self.place, self.data_dir, self.split, strict=True)
 
     def sample(self, items: Sequence[Item], otherwise: int | None = None) -> list[Item]:
-        """Keep as many items as the limit says, or without one ``otherwise``, always the same ones."""
+        """Keep as many items as the limit says, or else ``otherwise``, always the same ones."""
         kept = fixed_sample(items, otherwise if self.limit is None else self.limit)
         self.is_cut |= len(kept) < len(items)
         return kept
@@ -171,8 +171,9 @@ class Task:
 def percentage(
     task: str, metric: str, setting: str, values: ArrayLike, items: ArrayLike | None = None
 ) -> Row:
-    """Make a measurement of shares in [0, 1] as a percentage, its interval over repeats or, if
-    given, over items.
+    """Make a row of shares in [0, 1] as a percentage.
+
+    The interval is over repeats or, if given, over items.
     """
     shares = 100 * np.asarray(values, dtype=np.float64)
     std = float(shares.std(ddof=1)) if len(shares) > 1 else None
@@ -195,7 +196,7 @@ def percentage(
 def item_percentage(
     task: str, metric: str, setting: str, items: Sequence[float] | NDArray[np.float64]
 ) -> Row:
-    """Make a measurement of one repeat, the mean of the items' shares in [0, 1], as a percentage."""
+    """Make a row of one repeat, the mean of the items' shares in [0, 1] as a percentage."""
     return percentage(task, metric, setting, [float(np.mean(items))], items)
 
 

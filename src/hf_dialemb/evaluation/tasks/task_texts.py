@@ -100,7 +100,7 @@ def correct_candidates(selection: ResponseSelection, official: bool = False) -> 
 
 
 def responses_of(dialogues: Iterable[Dialogue]) -> list[Response]:
-    """List the turns that have at least `FEWEST_TURNS` before them, the last one of another role."""
+    """List the turns after `FEWEST_TURNS` or more, the last of which is of another role."""
     return [
         Response(row, place, turn.role, turn.content)
         for row, dialogue in enumerate(dialogues)

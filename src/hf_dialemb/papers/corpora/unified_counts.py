@@ -8,7 +8,7 @@ from typing import Any
 
 from ...data.corpus import SPLITS, Corpus
 from ...dialogue import action_name
-from ...drawing import table_lines
+from ...display import table_lines
 
 FREQUENT = 100  # an action that occurs more often is frequent: the paper trains on those alone
 _COUNTED_LABELS = ("domains", "acts", "main_acts", "original_acts", "slots", "intents")
@@ -98,9 +98,7 @@ class Tally:
             counter.update(other.counters[kind])
 
     def figures(self) -> dict[str, Any]:
-        """Return the counts of dialogues, turns and utterances, and of the distinct labels of each
-        kind.
-        """
+        """Return the counts of dialogues, turns, utterances and distinct labels."""
         dialogues, counts = self.counters["dialogues"], self.counters["counts"]
         return {
             "dialogues": {split: dialogues[split] for split in SPLITS if dialogues[split]},

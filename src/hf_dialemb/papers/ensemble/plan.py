@@ -174,9 +174,7 @@ class EnsemblePlan:
 
 
 def _check_checkpoints(training: TrainingArguments, size: int) -> None:
-    """Refuse settings that leave too few checkpoints, as far as that is known before any data is
-    read.
-    """
+    """Refuse settings that leave too few checkpoints, as far as that is known before training."""
     least, steps = float(training.save_total_limit or size), training.max_steps
     if training.save_strategy == "epoch" and steps < 0:
         least = min(least, math.ceil(training.num_train_epochs))

@@ -213,9 +213,7 @@ class AttentiveBlock(nn.Module):
 
 
 class SimilarityReader(nn.Module):
-    """Two 3-D convolutions, each with ELU and max pooling, over turns, their tokens and a
-    response's tokens.
-    """
+    """Two 3-D convolutions over turns, their tokens and a response's, each with ELU and pooling."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -240,8 +238,9 @@ def number_of_features(turns: int, turn_tokens: int, response_tokens: int) -> in
 
 
 def pool(image: Tensor) -> Tensor:
-    """Pool maxima of 3 x 3 x 3 cells, (N, C, T, L, M) to (N, C, ceil(T / 3), ceil(L / 3), ceil(M /
-    3)).
+    """Pool maxima of 3 x 3 x 3 cells.
+
+    (N, C, T, L, M) to (N, C, ceil(T / 3), ceil(L / 3), ceil(M / 3)).
 
     The padding is TensorFlow's ``SAME``: an odd place goes to the end.
     """
@@ -251,9 +250,7 @@ def pool(image: Tensor) -> Tensor:
 
 
 def self_attend(hidden: Tensor, mask: Tensor) -> Tensor:
-    """Let each token of a text attend to all of its tokens, (N, L, D) with a mask (N, L) to (N, L,
-    D).
-    """
+    """Let each token of a text (N, L, D) attend to all of its tokens, with a mask (N, L)."""
     scores = similarity(hidden, hidden, "nld,nmd->nlm")
     return torch.einsum("nlm,nmd->nld", attention_weights(scores, mask.unsqueeze(1)), hidden)
 
@@ -317,8 +314,9 @@ def collate(
     config: DeepAttentionMatchingConfig,
     count: Truncation,
 ) -> dict[str, Tensor]:
-    """Lay out the turns of B contexts (B, T, L), absent ones first and masked, and K candidates of
-    each (B, K, M).
+    """Lay out the turns of B contexts (B, T, L), and K candidates of each (B, K, M).
+
+    Absent turns come first and are masked.
     """
     count.unit = "contexts and responses"
     texts = candidates_of(examples)

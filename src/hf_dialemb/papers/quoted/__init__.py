@@ -47,8 +47,9 @@ def quoted_figures(suite: str) -> Quoted:
 
 
 def quoted_beside(rows: Iterable[Row], suites: Sequence[str] = ()) -> list[Row]:
-    """Find what papers (those of suites, or all) print for the same places as measured figures,
-    model by model.
+    """Find the figures of papers (those of suites, or all) for the measured places.
+
+    They come model by model.
     """
     measured = set(map(place_of, rows))
     results = []

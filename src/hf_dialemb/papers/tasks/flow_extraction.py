@@ -59,8 +59,9 @@ _NO_SHARES = ("transition_divergence", "next_action_perplexity", "reference_next
 
 
 class Utterance(NamedTuple):
-    """A turn, and what it does, from its dialogue acts and slots (see
-    `hf_dialemb.data.labels.unified_turn`).
+    """A turn, and its action, from its dialogue acts and slots.
+
+    See `hf_dialemb.data.labels.unified_turn`.
     """
 
     role: str
@@ -72,8 +73,7 @@ Flow = Sequence[Sequence[Utterance]]  # the dialogues of one domain, each as its
 
 
 def load_flows(part: CorpusPart) -> Problem:
-    """Load the annotated dialogues of each domain, in one order, so that figures do not depend on
-    that of the corpus.
+    """Load the annotated dialogues of each domain, in an order that is not the corpus's.
 
     Turns without dialogue acts and slots are passed over. Where no dialogue has a domain, all are
     of one.
@@ -120,9 +120,7 @@ def load_flows(part: CorpusPart) -> Problem:
 
 
 def annotated_flows(dialogues: Iterable[Dialogue]) -> dict[str, list[list[Utterance]]]:
-    """Collect the annotated turns of dialogues of one domain each, in an order that does not depend
-    on theirs.
-    """
+    """Collect the annotated turns of dialogues of one domain each, in an order of their own."""
     flows = defaultdict(list)
     for dialogue in dialogues:
         unified = map(unified_turn, dialogue.turns)
@@ -137,8 +135,9 @@ def annotated_flows(dialogues: Iterable[Dialogue]) -> dict[str, list[list[Uttera
 
 
 def cluster_utterances(flow: Flow, embeddings: NDArray[Any]) -> list[int]:
-    """Cluster the utterances of each role by cosine, with average linkage, into as many clusters as
-    it has actions.
+    """Cluster the utterances of each role by cosine into as many clusters as it has actions.
+
+    The linkage is the average.
     """
     turns = [turn for dialogue in flow for turn in dialogue]
     vectors = np.array(embeddings, dtype=np.float64)
@@ -222,9 +221,7 @@ def _limited(flows: Mapping[str, Flow], limit: int | None) -> dict[str, Flow]:
 
 
 def _capped(flow: Flow) -> Flow:
-    """Keep the first dialogues of a random order that have no more than `MOST_UTTERANCES` of one
-    role together.
-    """
+    """Keep the first dialogues of a random order, up to `MOST_UTTERANCES` of one role."""
     counts: Counter[str] = Counter()
     kept: list[int] = []
     for row in np.random.default_rng(0).permutation(len(flow)).tolist():
@@ -238,8 +235,7 @@ def _capped(flow: Flow) -> Flow:
 def compared_with_actions(
     clusters: Sequence[Sequence[State]], actions: Sequence[Sequence[State]]
 ) -> dict[str, float]:
-    """Compare the trajectories of dialogues by clusters with those by annotated actions, the
-    reference.
+    """Compare the trajectories of dialogues by clusters with those by annotated actions.
 
     Agreement of clusters and actions is the mean over roles. Before transitions are compared,
     clusters are matched one to one with actions of their role; edge_f1 is of the graphs
@@ -272,9 +268,7 @@ def compared_with_actions(
 
 
 def without_noise(graph: FlowGraph, noise: float = NOISE) -> FlowGraph:
-    """Remove the states whose count is at most ``noise`` of that of the most frequent state, and
-    their edges.
-    """
+    """Remove the states with at most ``noise`` of the most frequent count, and their edges."""
     most = max(graph.states.values(), default=1)
     kept = {state: count for state, count in graph.states.items() if count / most > noise}
     return FlowGraph(
@@ -285,8 +279,9 @@ def without_noise(graph: FlowGraph, noise: float = NOISE) -> FlowGraph:
 def official_size(
     graph: FlowGraph, nodes: float = OFFICIAL_NODES, edges: float = OFFICIAL_EDGES
 ) -> int:
-    """Count the nodes as the official program does, start and end included, which keeps states at
-    the threshold.
+    """Count the nodes as the official program does, start and end included.
+
+    It keeps states at the threshold.
 
     It fails where no path from start to end is left; here these two then remain.
     """

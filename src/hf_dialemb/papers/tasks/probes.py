@@ -1,11 +1,11 @@
-"""What the vector of a dialogue so far knows, by one linear layer (Mehri and Eskenazi, section 5.2).
+"""Probes of the vector of a dialogue so far (Mehri and Eskenazi, section 5.2).
 
-The layer tells the words of the last turn, or the acts of the assistant's next turn. The paper
-names neither words, acts, loss nor the average of F1. Here the words are those that a tokenizer
-knows, and the acts the corpus's own without slots and domains. Each class has a logistic loss and
-is told where its probability is above 0.5. F1 is over all pairs of a context and a class (micro),
-and the mean over the classes that occur in the split (macro). The epoch with the best micro F1 on
-dev is measured on test.
+One linear layer tells the words of the last turn, or the acts of the assistant's next turn. The
+paper names neither words, acts, loss nor the average of F1. Here the words are those that a
+tokenizer knows, and the acts the corpus's own without slots and domains. Each class has a logistic
+loss and is told where its probability is above 0.5. F1 is over all pairs of a context and a class
+(micro), and the mean over the classes that occur in the split (macro). The epoch with the best
+micro F1 on dev is measured on test.
 
 Encoders never learn. The vectors of an ensemble's members are laid end to end, so that the layer
 may weigh each. Each of the W numbers of a vector is scaled to mean 0 and deviation 1 / sqrt(W) over
@@ -164,7 +164,7 @@ def _fit(
         alpha=0,
         batch_size=min(BATCH_SIZE, len(inputs[TRAIN])),
         learning_rate_init=LEARNING_RATE,
-        random_state=np.random.RandomState(seed),  # noqa: NPY002 scikit-learn takes no Generator
+        random_state=np.random.RandomState(seed),
     )
     classes = np.arange(labels[TRAIN].shape[1])
     best, best_epoch, best_score = layer, 0, -1.0

@@ -143,8 +143,9 @@ _WORD = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
 
 
 def retrieval_queries(dialogues: Iterable[Dialogue]) -> list[RetrievalQuery]:
-    """Build a query for each sentence with hits of its own and of other intents, in alphabetical
-    order.
+    """Build a query for each sentence with hits of its own and of other intents.
+
+    They come in alphabetical order.
 
     Equal scores of BM25 are resolved in that order too; that of the dialogues does not matter.
     """
@@ -191,7 +192,7 @@ def _best(scores: NDArray[np.float32]) -> NDArray[np.intp]:
 
 
 def _sentences(dialogues: Iterable[Dialogue]) -> dict[str, str]:
-    """Map the texts with words to their intent, if they have a single intent wherever they occur."""
+    """Map the texts with words to their intent, if it is the same wherever they occur."""
     by_text = defaultdict(set)
     for dialogue in dialogues:
         for turn in dialogue.turns:

@@ -38,7 +38,7 @@ from ....dialogue import Dialogue, Turn
 from ....errors import InputError
 from .. import CATALOGUE
 from .exchanges import simulated_labels, system_label, user_label
-from .task_dialogues import abcd_intents, abcd_slots, annotated_slots
+from .task_dialogues import annotated_slots
 
 _EXAMPLES = "converted_examples.json"
 _FILES = {
@@ -129,14 +129,24 @@ def _information(record: Raw, name: str) -> dict[str, Raw]:
 
 
 def _abcd(exchange: Exchange, role: str) -> TurnLabels:
+    """Read ABCD: slots are marks such as ``<order_id>``, and the domain is the flow.
+
+    A customer's turn of at least four words has the conversation's intent.
+    """
     rows = field(exchange.sides[role], "delexed", list)
-    intents = abcd_intents(rows, exchange.text) if role == "user" else ()
-    return (), abcd_slots(rows), intents, (field(exchange.about, "flow", str),)
+    texts = " ".join(field(row, "text", str) for row in rows)
+    slots = [(name, "") for name in distinct(re.findall(r"<(\w+)>", texts))]
+    intents: list[str] = []
+    if role == "user" and len(exchange.text.split(" ")) >= 4:
+        targets = [target for row in rows for target in field(row, "targets", list)[:1] if target]
+        intents = targets[:1]
+    return (), slots, intents, (field(exchange.about, "flow", str),)
 
 
 def _bitod(exchange: Exchange, role: str) -> TurnLabels:
-    """Read BiTOD; the act "inform_intent" counts as an intent, and the program takes "chat" for a
-    domain.
+    """Read BiTOD, whose act "inform_intent" counts as an intent.
+
+    The program takes "chat" for a domain.
     """
     acts, slots, intents = [], [], []
     for action in field(exchange.sides[role], "Actions", list):

@@ -21,12 +21,8 @@ from ....data.raw_records import (
     one_of,
 )
 from ....data.readers.multiwoz import (
-    HELD_OUT,
     NO_DOMAIN,
     NO_SLOT,
-    SINGLE_DOMAIN,
-    extract_dialogue,
-    extract_records,
     goal_and_log,
     identifier,
     labels,
@@ -64,12 +60,6 @@ def members_of_split(
         if splits.get(identifier(key), "train") == split:
             yield place, (key, record)
 
-
-# multiwoz20_single_domain: the 2,924 dialogues of version 2.0 with a single domain, out of
-# ``dstc8_multiwoz2.0.zip``. Dev and test are the dialogues that are so in version 2.1, in their
-# older wording.
-
-_EXTRACT_FILES = dict.fromkeys(SPLITS, (SINGLE_DOMAIN, *HELD_OUT.values()))
 
 # multiwoz21_restaurant: 442 dialogues of version 2.1, a list in MultiWOZ's own layout that lost ids
 # and splits. The id is the position, and a hash of it the split. 111 of the dialogues are dev or
@@ -304,7 +294,6 @@ def _hdsa_vector(text: str) -> tuple[tuple[str, ...], tuple[str, ...], Slots]:
 
 CORPORA = catalogued(
     {
-        "multiwoz20_single_domain": (_EXTRACT_FILES, extract_records, extract_dialogue),
         "multiwoz21_restaurant": (
             split_patterns(_RESTAURANTS),
             _restaurant_records,
