@@ -7,7 +7,7 @@ PYTEST := $(BIN)/python -m pytest -rfEs --numprocesses 2 --dist loadfile --max-w
 # Hundreds of processes import the same libraries, which are installed without bytecode.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all setup setup-all check unit slow types docs oldest wheel bench size checkpoints results clean
+.PHONY: demo test test-all setup setup-all check unit slow types docs oldest wheel bench size checkpoints release results clean
 
 demo: setup
 	$(BIN)/dialemb demo --output demo
@@ -99,6 +99,11 @@ bench: setup
 # cores that multiply bfloat16.
 checkpoints: setup
 	bash training_scripts/checkpoints.sh
+
+# Publishes every encoder of the package and every training below runs/ as ORG/NAME on the Hub: make release ORG=name.
+# It only lists what it would send, until RELEASE=yes. Given again, it goes on where it stopped.
+release: setup
+	$(BIN)/python training_scripts/release.py $(ORG) $(if $(filter yes,$(RELEASE)),--send)
 
 # The figures of the README and docs, from the real corpora that HF_DIALEMB_DATA names. About a day on two cores.
 results: setup
