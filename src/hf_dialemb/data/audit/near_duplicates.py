@@ -165,7 +165,7 @@ class Dialogues:
 
 
 class _Table:
-    """Entries of shingles: of dialogues whose own they are, and of sets where they are common."""
+    """Entries of shingles: of dialogues whose own they are, of sets where they are common."""
 
     def __init__(self, parts: Sequence[Hashes], sets: Sequence[int], set_count: int) -> None:
         self._sets, self._set_count = np.array(sets, np.int32), set_count
