@@ -8,7 +8,7 @@ in the same round; its median and its spread are told. Padding is the share of w
 layers that is no token of a text.
 
     python benchmarks/encoding.py --output encoding.json             # SGD from HF_DIALEMB_DATA;
-    some minutes python benchmarks/encoding.py --model dialogue-minilm --word @bfloat16
+    some minutes python benchmarks/encoding.py --model dialogue-minilm --side bfloat16
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from processes import Side, peak_bytes
 
 PEER = "sentence-transformers"
 MODELS = ("all-MiniLM-L6-v2", "dialogue-minilm")
-WORDS = ("", "@bfloat16", "@int8")
+DTYPES = ("float32", "bfloat16")
 STATIC = "dialogue-static"
 BATCHES = (8, 16, 32, 64, 128)
 TIMES = {STATIC: 40}
@@ -87,7 +87,7 @@ class Work:
     ``read`` encodes one kind of input, and tells seconds and peak memory.
     """
 
-    def __init__(self, model: str, peer: bool, inputs: dict[str, list[Any]]) -> None:
+    def __init__(self, model: str, side: str, inputs: dict[str, list[Any]]) -> None:
         from tokenizers import Tokenizer
 
         import hf_dialemb
@@ -96,8 +96,9 @@ class Work:
 
         self.inputs, self.times = inputs, TIMES.get(model, 1)
         self.tokens = None if model == STATIC else Tokens()
-        if not peer:
-            encoder: Any = hf_dialemb.load_encoder(model)
+        if side != PEER:
+            dtype = side if side in DTYPES else None
+            encoder: Any = hf_dialemb.load_encoder(model, dtype=dtype)
             if model == STATIC:
                 self.pieces = Tokenizer.from_file(
                     str(hf_dialemb.weights(STATIC) / "0_StaticEmbedding" / "tokenizer.json")
@@ -152,7 +153,7 @@ def work(settings: dict[str, Any]) -> None:
     with redirect_stdout(sys.stderr):
         side = Work(
             settings["model"],
-            settings["peer"],
+            settings["side"],
             texts(settings["utterances"], settings["dialogues"]),
         )
         for name in side.inputs:
@@ -162,13 +163,13 @@ def work(settings: dict[str, Any]) -> None:
             print(json.dumps(side.read(line.strip())), file=answers, flush=True)
 
 
-def measure(model: str, words: list[str], options: argparse.Namespace) -> list[dict[str, Any]]:
+def measure(model: str, ours: list[str], options: argparse.Namespace) -> list[dict[str, Any]]:
     """Lets the peer and ours take turns over one model."""
     counts = {"utterances": options.utterances, "dialogues": options.dialogues}
-    models = {PEER: model, **{word: word if word == STATIC else model + word for word in words}}
     sides = {}
-    for side, spec in models.items():
-        given = json.dumps({"model": spec, "peer": side == PEER, **counts})
+    for side in (PEER, *ours):
+        read = STATIC if side == STATIC else model
+        given = json.dumps({"model": read, "side": side, **counts})
         sides[side] = Side(side, __file__, "--work", given)
         sides[side].read()
     rows = []
@@ -183,7 +184,7 @@ def measure(model: str, words: list[str], options: argparse.Namespace) -> list[d
             seconds = median(each[side]["seconds"] for each in rounds)
             row = {
                 "model": model,
-                "side": side or "@float32",
+                "side": side,
                 "reads": name,
                 "per_second": count / seconds,
             }
@@ -194,9 +195,7 @@ def measure(model: str, words: list[str], options: argparse.Namespace) -> list[d
                 "tokens": rounds[0][side]["tokens"],
                 "width": vectors[side].shape[1],
             }
-            if places := rounds[0][side][
-                "places"
-            ]:  # not of int8, whose layers are not torch's, nor of a table
+            if places := rounds[0][side]["places"]:  # not of a table
                 row["padding"] = 1 - row["tokens"] / places
             if side != STATIC:
                 unit = [
@@ -220,7 +219,7 @@ def main() -> None:
         "--model", nargs="+", default=MODELS, help="whose weights (default: both over MiniLM)"
     )
     parser.add_argument(
-        "--word", nargs="+", default=[*WORDS, STATIC], help="our sides, as @int8 (default: all)"
+        "--side", nargs="+", default=[*DTYPES, STATIC], help="our sides (default: all)"
     )
     parser.add_argument("--utterances", type=int, default=400)
     parser.add_argument("--dialogues", type=int, default=60)
@@ -231,7 +230,7 @@ def main() -> None:
     if options.work:
         work(json.loads(options.work))
         return
-    rows = [row for model in options.model for row in measure(model, list(options.word), options)]
+    rows = [row for model in options.model for row in measure(model, list(options.side), options)]
     threads = int(os.environ.get("OMP_NUM_THREADS", os.cpu_count() or 1))
     figures = {"machine": {**describe_machine(), "threads": threads}, "rows": rows}
     if options.output:

@@ -131,7 +131,7 @@ RUNS: dict[str, tuple[str, dict[str, object]]] = {
     ),
     "encoders": ("--model dialogue-static --task rate --seeds 1 --output OUT", {"READ": "sample"}),
     "encoding": (
-        "--model all-MiniLM-L6-v2 --word @bfloat16 dialogue-static --utterances 8 "
+        "--model all-MiniLM-L6-v2 --side bfloat16 dialogue-static --utterances 8 "
         "--dialogues 2 --rounds 1 "
         "--output OUT",
         {},
@@ -173,6 +173,7 @@ def test_every_program_is_run_or_has_a_reason():
         "make_sample",
         "merge",
         "pack_star",
+        "release",
         "ship",
         "train",
     }
