@@ -10,14 +10,13 @@ otherwise from those of docs/results.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
 from hf_dialemb.errors import InputError
-from hf_dialemb.hub.card.card import render_record
+from hf_dialemb.hub.card.card import render_card
 from hf_dialemb.hub.card.card_record import read_record
-from hf_dialemb.hub.card.figures import is_measured_in
+from hf_dialemb.hub.card.figures import measured, results_of
 
 ROOT = Path(__file__).parents[1]
 CARDS, RESULTS = ROOT / "model_cards", ROOT / "docs" / "results"
@@ -26,20 +25,8 @@ CARDS, RESULTS = ROOT / "model_cards", ROOT / "docs" / "results"
 def render(path: Path) -> str:
     """Render the card of a record."""
     record = read_record(path)
-    for folder in (RESULTS / "benchmark", RESULTS):
-        files = [
-            file
-            for file in sorted(folder.glob("*.json"))
-            if is_results(file) and is_measured_in(record, file)
-        ]
-        if files:
-            break
-    return render_record(record, files)
-
-
-def is_results(file: Path) -> bool:
-    """Tells results files from those of other programs, which hold tables."""
-    return "results" in json.loads(file.read_text(encoding="utf-8"))
+    names = [known["name"] for known in record["measured_as"]]
+    return render_card(record, measured(record, results_of(names, RESULTS)))
 
 
 def main() -> int:

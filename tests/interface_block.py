@@ -55,7 +55,7 @@ def run_block(folder: Path, backbone: str) -> None:
     assert {"model", "metric", "mean"} <= set(table.columns)
     assert table["model"].nunique() == 2
     assert results.save(folder / "results.json").is_file()
-    assert "<table" in results._repr_html_()
+    assert results._repr_markdown_().startswith("|") or "\n|" in results._repr_markdown_()
     flow = hf_dialemb.extract_flow(dialogues, encoder=encoder)
     flow.page(folder / "flow.html")
     assert "<html" in (folder / "flow.html").read_text(encoding="utf-8")[:500]

@@ -9,7 +9,7 @@ from comparing import Comparison
 
 from hf_dialemb import Dialogue
 from hf_dialemb.apps.search.rank import Ranked
-from hf_dialemb.drawing import visible
+from hf_dialemb.display import visible
 
 _COLOURS = {"examples": "#8a94a6", "yours": "#2f8fd3", "chosen": "#e0661a"}
 

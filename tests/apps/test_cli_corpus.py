@@ -15,7 +15,7 @@ from hf_dialemb.apps.cli import main
 from hf_dialemb.apps.cli.show import find_dialogue, render_dialogue
 from hf_dialemb.data import CORPORA, describe, read_jsonl
 from hf_dialemb.dialogue import Dialogue, Turn
-from hf_dialemb.drawing import visible
+from hf_dialemb.display import visible
 from hf_dialemb.errors import InputError
 
 CALLS = "Agent: Hello, how may I help?\nAna: My bill is wrong.\n"

@@ -172,7 +172,7 @@ def test_nothing_is_written_over_a_model(healthy, refused):
     learn = ("train", "--method", "dse", "--backbone", healthy / "plain", "--output_dir")
     for words, told in (
         ((*learn, healthy / "plain"), "is what is read, and would be lost"),
-        ((*learn, healthy / "dse"), "holds a model without training_settings.json"),
+        ((*learn, healthy / "dse"), "holds config.json without training_settings.json"),
     ):
         assert told in refused(*words)
     assert files_of(healthy) == before

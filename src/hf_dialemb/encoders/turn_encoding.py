@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..dialogue import Dialogue
+from ..display import data_frame
 from ..methods.sessions import BESIDE
 from ..metrics.vectors import unit
-from ..storage.frames import data_frame
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from tqdm.auto import tqdm
 
 from ..data import load_dialogues
 from ..data.corpus_names import check_no_split, with_split
+from ..display import data_frame
 from ..encoders import Encoder, load_encoder
 from ..encoders.embedding_cache import RememberingEncoder
 from ..encoders.specs import find_encoder, has_weights
@@ -23,7 +24,6 @@ from ..encoders.stored_vectors import stored_vectors
 from ..errors import InputError, explained
 from ..hooks import entries
 from ..storage.files import check_writable, write_text_atomically
-from ..storage.frames import data_frame, html_table
 from ..storage.run_folder import RunFolder
 from .results.contamination import marked
 from .results.result_tables import column_of, markdown_table, meanings, paper_table
@@ -63,8 +63,8 @@ class Evaluation(Results):
     def __repr__(self) -> str:
         return table_of(self)
 
-    def _repr_html_(self) -> str:
-        return html_table(table_of(self))
+    def _repr_markdown_(self) -> str:
+        return table_of(self)
 
 
 def evaluate(

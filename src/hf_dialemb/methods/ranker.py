@@ -303,23 +303,7 @@ def load_ranker(path: str) -> LoadedRanker:
 
 
 def loaded_ranker(model: Ranker, tokenizer: PreTrainedTokenizerBase) -> LoadedRanker:
-    """Join a ranker, its tokenizer and their method.
-
-    Raise InputError if they do not fit together.
-    """
-    known: Any = model.get_input_embeddings().num_embeddings
-    if len(tokenizer) > known:
-        raise InputError(
-            f"the tokenizer: got {len(tokenizer)} tokens, but the weights have {known}; fetch the "
-            "model again"
-        )
-    marks = getattr(model.config, "marker_ids", None) or []
-    if (model.embeds and len(marks) < 2) or not all(0 <= mark < len(tokenizer) for mark in marks):
-        raise InputError(
-            f"marker_ids: got {marks}, expected those of a token for each speaker and of one for "
-            "responses, below "
-            f"{len(tokenizer)}; fetch or train the model again"
-        )
+    """Join a ranker, its tokenizer and their method."""
     method = method_of(model)
     assert method is not None, "models of other makers are refused before"
     return LoadedRanker(model.train(False), tokenizer, method)

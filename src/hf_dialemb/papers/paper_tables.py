@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ..drawing import table_lines
+from ..display import table_lines
 from ..evaluation.results.result_tables import (
     FLOWS,
     column_of,

@@ -75,9 +75,8 @@ class RunArguments(ReadingOptions):
     Attributes:
         method: What to learn; the help lists all methods. One of your own is the path of its file,
             as own_method.py.
-        backbone: Folder or Hub id of the encoder to start from (default: all-MiniLM-L6-v2).
-            Methods that start from the words of the corpus take a text file of word vectors such
-            as GloVe's, or nothing.
+        backbone: Folder or Hub id of the encoder to start from (default: all-MiniLM-L6-v2);
+            methods that start from the words of the corpus have none.
         trust_remote_code: Whether Python code that comes with the backbone may run.
         dropout: Replaces the backbone's dropout, in [0, 1]; 0 is fastest.
         corpus: One or more corpora: a name, a name with a split as multiwoz/dev, or your file,
@@ -340,6 +339,7 @@ def _check_together(
             run.granularity_model is not None and granularity is None,
             "draws from all responses",
         ),
+        ("backbone", run.backbone is not None and scratch, "starts from the words of the corpus"),
         ("dropout", run.dropout is not None and scratch, "has no dropout"),
         ("trust_remote_code", run.trust_remote_code and scratch, "has no backbone"),
         ("average_with_backbone", run.average_with_backbone > 0 and scratch, "has no backbone"),

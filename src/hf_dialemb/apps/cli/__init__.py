@@ -182,7 +182,7 @@ def _register(file: str) -> None:
 
 
 def _fail(message: str, code: int) -> int:
-    from ...drawing import visible
+    from ...display import visible
 
     if "tqdm.std" in sys.modules:  # an open bar would have the sentence in its line
         for bar in list(sys.modules["tqdm.std"].tqdm._instances):

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ...dialogue import ROLES, Dialogue
+from ...display import counted
 from ...errors import InputError
 from ...storage.files import check_writable, write_json_atomically
-from ...storage.frames import counted
 from .parser import TEXTS, Commands, add_command, add_group, named, reading_of, say
 
 

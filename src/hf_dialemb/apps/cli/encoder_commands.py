@@ -168,7 +168,7 @@ def _export(options: argparse.Namespace) -> None:
 def _publish(options: argparse.Namespace) -> None:
     from ...hub.publishing import publish, push
 
-    more = named(options, "private", "revision", "dry_run", "verify")
+    more = named(options, "private", "revision", "dry_run", "verify", "include")
     if options.repo_type == "model":
         push(options.path, options.repo_id, report=say, **more)
     else:
@@ -194,7 +194,7 @@ def _card(options: argparse.Namespace) -> None:
         )
     more = {
         "licences": {name: licence for name, _, licence in parts},
-        **named(options, "repo_id", "output", "record"),
+        **named(options, "repo_id", "record"),
     }
     for path in write_card(options.model, options.training, options.results, **more):
         say(f"Wrote {path}")

@@ -164,7 +164,7 @@ def add_group(commands: Commands, name: str, texts: Mapping[str, Any] = TEXTS) -
 
 def say(line: str) -> None:
     """Print a line of a command that goes on working; names in it cannot command the terminal."""
-    from ...drawing import visible
+    from ...display import visible
 
     try:
         print(

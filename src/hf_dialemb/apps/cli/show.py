@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from ...dialogue import Dialogue, Turn
-from ...drawing import visible
+from ...display import visible
 from ...errors import InputError
 
 MIN_TEXT_WIDTH = 20  # least columns of the text of a turn, however narrow the page

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from ...drawing import visible
+from ...display import visible
 from ...storage.files import write_atomically, write_text_atomically
 from .flow import Flow
 from .paths import ends

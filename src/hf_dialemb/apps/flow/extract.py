@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 from ...data import load_dialogues
 from ...data.reading_options import OPTIONS
 from ...dialogue import Dialogue
-from ...drawing import visible
+from ...display import counted, data_frame, notebook_view, visible
 from ...encoders import Encoder, load_encoder
 from ...encoders.embedding_cache import RememberingEncoder
 from ...errors import InputError
 from ...metrics.vectors import unit_vectors
 from ...storage.files import check_writable
-from ...storage.frames import counted, data_frame, notebook_view
 from ...storage.pretrained import default_encoder
 from ..pages.page import write_page
 from .flow import Flow, Utterances, read_utterances

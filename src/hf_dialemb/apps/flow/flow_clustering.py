@@ -7,9 +7,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ...display import counted
 from ...errors import InputError
 from ...metrics.vectors import unit, unit_vectors
-from ...storage.frames import counted
 
 MOST_CLUSTERS = 100  # of a role where no number is given: a person reads no more
 # the largest share of a role's utterances in a wide cluster where no number is given

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ...storage.frames import counted
+from ...display import counted
 from ..flow.exports import line_of
 from ..flow.flow import Flow
 from ..flow.graph import END, START, State

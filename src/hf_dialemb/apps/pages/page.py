@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from ...dialogue import ROLES
-from ...storage import frames
-from ...storage.frames import counted
+from ...display import counted
 from ..flow.exports import line_of
 from ..flow.flow import Flow
 from ..flow.flow_clustering import Choice
 from ..flow.graph import Pruning, State
 from ..flow.paths import typical_path
 from ..flow.step_names import shortened
+from . import standalone_page
 from .insights import insights
 
 SCRIPTS = ("graph", "layout", "draw", "move", "make", "panel", "overview", "search", "tables")
@@ -87,7 +87,7 @@ def write_page(
     """
     record = _record(flow, pruning, choices or {}, comparison)
     counts = record["counts"]
-    frames.write_page(
+    standalone_page.write_page(
         path,
         Path(__file__).parent / "page.html.jinja",
         record,

@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...dialogue import Dialogue
-from ...drawing import visible
+from ...display import data_frame, visible
 from ...errors import InputError
-from ...storage.frames import data_frame
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ...data.reading_options import ReadingOptions
 from ...data.source import decompressed
 from ...dialogue import ROLES, Dialogue, plain
-from ...drawing import visible
+from ...display import visible
 from ...errors import InputError, explained
 from ...evaluation.tasks.next_utterance_task import is_ensemble, log_of_mean_probability, members_of
 from ...methods.ranker import (

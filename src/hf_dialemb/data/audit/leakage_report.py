@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ...dialogue import Dialogue
-from ...drawing import table_lines
+from ...display import table_lines
 from .near_duplicates import TURN, Leak
 
 EXAMPLES = 3  # examples in a report of each pair of sets

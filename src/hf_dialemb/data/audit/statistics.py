@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from hashlib import blake2b
 
 from ...dialogue import ROLES, Dialogue, plain
-from ...drawing import visible
+from ...display import visible
 
 LABELS = ("domains", "dialogue_acts", "slots", "intents")
 _LISTED = 10  # most frequent labels of a kind

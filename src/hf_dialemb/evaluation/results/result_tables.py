@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ...drawing import table_lines
+from ...display import table_lines
 from .contamination import LEARNT, NOTE
 from .rows import Place, Row, part_named, place_of
 

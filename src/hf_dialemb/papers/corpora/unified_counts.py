@@ -8,7 +8,7 @@ from typing import Any
 
 from ...data.corpus import SPLITS, Corpus
 from ...dialogue import action_name
-from ...drawing import table_lines
+from ...display import table_lines
 
 FREQUENT = 100  # an action that occurs more often is frequent: the paper trains on those alone
 _COUNTED_LABELS = ("domains", "acts", "main_acts", "original_acts", "slots", "intents")
