@@ -153,12 +153,10 @@ results: setup
 	  $(BIN)/dialemb evaluate --corpus $$corpus --task flow-extraction --output docs/results/flow_$$corpus.json --model tfidf all-MiniLM-L6-v2 runs/dse-minilm \
 	    runs/dialog2flow-single-minilm runs/dialog2flow-joint-minilm || exit 1; \
 	done
-	$(BIN)/python benchmarks/startup.py --output docs/results/startup.json
-	$(BIN)/python benchmarks/dial2vec_step.py --official-slice 1 --steps 2 --output docs/results/dial2vec_step.json
+	$(BIN)/python benchmarks/dial2vec_step.py --steps 2 --output docs/results/dial2vec_step.json
 	$(BIN)/python benchmarks/utterance_step.py --output docs/results/utterance_step.json
 	$(BIN)/python benchmarks/granularity_sampling.py --output docs/results/granularity_sampling.json
 	$(BIN)/python benchmarks/flow.py --output docs/results/flow.json
-	$(BIN)/python benchmarks/retrieval_metrics.py --output docs/results/retrieval_metrics.json
 	$(BIN)/python benchmarks/render_readme.py
 
 clean:

@@ -20,7 +20,10 @@ from ...dialogue import UNSPOKEN
 from .field_paths import Record, has, rows_in, value_at
 from .form import Form, Message, continued
 
-LISTS = "messages|conversation|conversations|chat_messages|items|chat|dialog|dialogue|turns|thread|history|contents|input"
+LISTS = (
+    "messages|conversation|conversations|chat_messages|items|chat|dialog|dialogue|turns|thread|"
+    "history|contents|input"
+)
 SPEAKER = "role|from|sender|speaker|author|isCreatedByUser|type|src"
 _TEXT = "content|value|text|parts|refusal|message|utterance|body"
 _TIME = "time|timestamp|created_at|create_time|createdAt|created|date"
