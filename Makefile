@@ -38,8 +38,7 @@ check: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --follow-imports silent --exclude /integrations/
-	$(BIN)/python benchmarks/render_readme.py --check
-	$(BIN)/python benchmarks/render_cards.py --check
+	$(BIN)/python benchmarks/render.py --check
 
 unit: setup
 	HF_DIALEMB_SKIPPED=.venv/.skipped $(PYTEST) -m "not slow"
@@ -153,13 +152,11 @@ results: setup
 	  $(BIN)/dialemb evaluate --corpus $$corpus --task flow-extraction --output docs/results/flow_$$corpus.json --model tfidf all-MiniLM-L6-v2 runs/dse-minilm \
 	    runs/dialog2flow-single-minilm runs/dialog2flow-joint-minilm || exit 1; \
 	done
-	$(BIN)/python benchmarks/startup.py --output docs/results/startup.json
-	$(BIN)/python benchmarks/dial2vec_step.py --official-slice 1 --steps 2 --output docs/results/dial2vec_step.json
+	$(BIN)/python benchmarks/dial2vec_step.py --steps 2 --output docs/results/dial2vec_step.json
 	$(BIN)/python benchmarks/utterance_step.py --output docs/results/utterance_step.json
 	$(BIN)/python benchmarks/granularity_sampling.py --output docs/results/granularity_sampling.json
 	$(BIN)/python benchmarks/flow.py --output docs/results/flow.json
-	$(BIN)/python benchmarks/retrieval_metrics.py --output docs/results/retrieval_metrics.json
-	$(BIN)/python benchmarks/render_readme.py
+	$(BIN)/python benchmarks/render.py
 
 clean:
 	rm -rf .venv .venv-wheel .venv-oldest build dist demo .mypy_cache .pytest_cache .ruff_cache
