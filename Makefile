@@ -7,7 +7,7 @@ PYTEST := $(BIN)/python -m pytest -rfEs --numprocesses 2 --dist loadfile --max-w
 # Hundreds of processes import the same libraries, which are installed without bytecode.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all setup setup-all check unit slow types docs oldest wheel bench size checkpoints results clean
+.PHONY: demo test test-all setup setup-all check unit slow types docs oldest wheel bench size checkpoints release results clean
 
 demo: setup
 	$(BIN)/dialemb demo --output demo
@@ -38,8 +38,7 @@ check: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --follow-imports silent --exclude /integrations/
-	$(BIN)/python benchmarks/render_readme.py --check
-	$(BIN)/python benchmarks/render_cards.py --check
+	$(BIN)/python benchmarks/render.py --check
 
 unit: setup
 	HF_DIALEMB_SKIPPED=.venv/.skipped $(PYTEST) -m "not slow"
@@ -100,6 +99,11 @@ bench: setup
 checkpoints: setup
 	bash training_scripts/checkpoints.sh
 
+# Publishes every encoder of the package and every training below runs/ as ORG/NAME on the Hub: make release ORG=name.
+# It only lists what it would send, until RELEASE=yes. Given again, it goes on where it stopped.
+release: setup
+	$(BIN)/python training_scripts/release.py $(ORG) $(if $(filter yes,$(RELEASE)),--send)
+
 # The figures of the README and docs, from the real corpora that HF_DIALEMB_DATA names. About a day on two cores.
 results: setup
 	for corpus in sgd multiwoz self_dialogue; do \
@@ -148,13 +152,11 @@ results: setup
 	  $(BIN)/dialemb evaluate --corpus $$corpus --task flow-extraction --output docs/results/flow_$$corpus.json --model tfidf all-MiniLM-L6-v2 runs/dse-minilm \
 	    runs/dialog2flow-single-minilm runs/dialog2flow-joint-minilm || exit 1; \
 	done
-	$(BIN)/python benchmarks/startup.py --output docs/results/startup.json
-	$(BIN)/python benchmarks/dial2vec_step.py --official-slice 1 --steps 2 --output docs/results/dial2vec_step.json
+	$(BIN)/python benchmarks/dial2vec_step.py --steps 2 --output docs/results/dial2vec_step.json
 	$(BIN)/python benchmarks/utterance_step.py --output docs/results/utterance_step.json
 	$(BIN)/python benchmarks/granularity_sampling.py --output docs/results/granularity_sampling.json
 	$(BIN)/python benchmarks/flow.py --output docs/results/flow.json
-	$(BIN)/python benchmarks/retrieval_metrics.py --output docs/results/retrieval_metrics.json
-	$(BIN)/python benchmarks/render_readme.py
+	$(BIN)/python benchmarks/render.py
 
 clean:
 	rm -rf .venv .venv-wheel .venv-oldest build dist demo .mypy_cache .pytest_cache .ruff_cache

@@ -42,7 +42,7 @@ PROGRAMS: dict[str, list[str]] = {
     "startup": [],
     "encoding": ["--model", "dialogue-minilm", "--rounds", "3"],
     "utterance_step": ["--only", *METHODS, "--steps", "3"],
-    "dial2vec_step": ["--steps", "3", "--dialogues", "2", "--official-slice", "1"],
+    "dial2vec_step": ["--steps", "3", "--dialogues", "2"],
     "flow": ["--utterances", "20000"],
     "retrieval_metrics": ["--dialogues", "20000"],
 }
@@ -97,11 +97,7 @@ def encoding_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
     """Measure encoding beside sentence-transformers."""
     peers = {each["reads"]: each for each in figures["rows"] if each["side"] == PEER}
     for each in figures["rows"]:
-        reads, side, static = (
-            each["reads"],
-            each["side"].lstrip("@"),
-            each["side"] == "dialogue-static",
-        )
+        reads, side, static = (each["reads"], each["side"], each["side"] == "dialogue-static")
         if side == PEER:
             continue
         pace = f" ({each['per_second']:,.0f} a second)" if static else ""
@@ -179,9 +175,7 @@ def flow_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
 
 
 def retrieval_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
-    """Measure retrieval over all pairs beside a script with scikit-learn and scipy, and beside the
-    bare product.
-    """
+    """Measure retrieval over all pairs beside a plain script and the bare product."""
     sizes = sorted({each["dialogues"] for each in figures["sides"]})
     for size in sizes:
         side = {each["side"]: each for each in figures["sides"] if each["dialogues"] == size}

@@ -1,37 +1,33 @@
-"""Measures one dial2vec training step at the paper's shape, beside a restatement of the released
-program's step.
+"""Measures a dial2vec training step beside a restatement of the released program's step.
 
-A step is forward, backward and optimiser, for 5 dialogues of 10 samples each, BERT-base with random
-weights, the lower six layers frozen. The released program (`official_dial2vec.py`) pads every
-sample to 512 tokens and materialises attention and interaction; ours pads to what is there and
-computes the interaction in linear time. Both start from the same weights and read the same batch;
-without dropout their losses, and the cosines that enter them, must agree within 1e-4. Each side has
-a process of its own, so that its peak memory is its own, and the sides take turns, never running at
-the same time. Speed-up is the median over rounds of the official side's seconds divided by ours in
-the same round.
+At the paper's shape, a step is forward, backward and optimiser, for 5 dialogues of 10 samples each,
+BERT-base with random weights, the lower six layers frozen. The released program
+(`official_dial2vec.py`) pads every sample to 512 tokens and materialises attention and interaction;
+ours pads to what is there and computes the interaction in linear time. Both start from the same
+weights and read the same batch; without dropout their losses, and the cosines that enter them, must
+agree within 1e-4. Each side has a process of its own, so that its peak memory is its own, and the
+sides take turns, never running at the same time. Speed-up is the median over rounds of the official
+side's seconds divided by ours in the same round.
 
-    python benchmarks/dial2vec_step.py --data-dir DATA --output step.json    # 25 GB of memory, some
-    ten minutes python benchmarks/dial2vec_step.py --data-dir DATA --official-slice 1    # with less
-    memory, see below python benchmarks/dial2vec_step.py --small                               # a
-    smoke run
+    python benchmarks/dial2vec_step.py --output step.json    # SGD from HF_DIALEMB_DATA; 8 GB
+    python benchmarks/dial2vec_step.py --small               # a smoke run
 
-``--official-slice 1`` sends the official side's dialogues through one at a time and adds up their
-gradients: the same step in about the same time, with the memory of one dialogue. Exit code 1: the
-two do not agree.
+The released program's dialogues go through one at a time, and their gradients are added up: the
+same step in about the same time, with the memory of one dialogue. Exit code 1: the two do not
+agree.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from hardware import describe_machine, read_memory
+from hardware import describe_machine
 from processes import Side, answer_of
 
 WORKER = Path(__file__).with_name("dial2vec_step_worker.py")
@@ -45,13 +41,10 @@ SIDES: dict[str, dict[str, Any]] = {
 COMPARED = (OFFICIAL, "ours fp32, dropout 0", "ours bf16, dropout 0")
 """Without dropout there is no difference between the other side and one of these."""
 TOLERANCE = 1e-4
-OFFICIAL_BYTES = 4.2e9
-"""What the official side needs at full size for each dialogue of a forward pass."""
+WARM_UP = 1
 
 
-def measure(
-    folder: Path, options: argparse.Namespace, device: str
-) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+def measure(folder: Path, rounds: int) -> tuple[dict[str, Any], dict[str, list[Any]]]:
     """Start the sides one after another, then let them take turns.
 
     Returns:
@@ -62,9 +55,7 @@ def measure(
     steps: dict[str, list[Any]] = {name: [] for name in SIDES}
     try:
         for name, settings in SIDES.items():
-            part = options.official_slice if name == OFFICIAL else 0
-            given = json.dumps({**settings, "device": device, "slice": part})
-            sides.append(Side(name, WORKER, "work", folder, given))
+            sides.append(Side(name, WORKER, "work", folder, json.dumps(settings)))
             sides[-1].read()
         for side in sides:
             if side.name in COMPARED:
@@ -73,13 +64,13 @@ def measure(
                     f"without dropout: {side.name}: loss {compared[side.name]['loss']:.6f}",
                     file=sys.stderr,
                 )
-        for round_number in range(options.warm_up + options.steps):
+        for round_number in range(WARM_UP + rounds):
             for side in sides:
                 answer = side.ask("step")
                 print(
                     f"round {round_number}: {side.name}: {answer['seconds']:.2f} s", file=sys.stderr
                 )
-                if round_number >= options.warm_up:
+                if round_number >= WARM_UP:
                     steps[side.name].append(answer)
     finally:
         for side in sides:
@@ -111,9 +102,7 @@ def _flat(cosines: list[list[list[float]]]) -> list[float]:
 
 
 def timing(steps: dict[str, list[Any]]) -> dict[str, dict[str, Any]]:
-    """Return each side's median seconds, peak memory and how many times the official side's are
-    larger.
-    """
+    """Return each side's seconds and peak memory, and the official side's in proportion."""
     official = steps[OFFICIAL]
     peaks = {
         name: max(answer["peak_bytes"] for answer in answers) for name, answers in steps.items()
@@ -142,10 +131,7 @@ def tables(figures: dict[str, Any]) -> list[str]:
         or "no bfloat16 instructions"
     )
     where = f"{machine['processor']} ({machine['cores']} cores, {extensions})"
-    lines = [
-        f"{figures['options']['device']}: {machine['accelerator'] or where}, torch "
-        f"{machine['torch']}"
-    ]
+    lines = [f"{machine['accelerator'] or where}, torch {machine['torch']}"]
     lines.append(
         f"{batch['sequences']} sequences from {batch['corpus']}: {batch['mean_length']:.0f} tokens "
         "on average, "
@@ -172,84 +158,28 @@ def tables(figures: dict[str, Any]) -> list[str]:
             f"{row['speedup']:>8.1f}x "
             f"{row['memory_ratio']:>12.1f}x"
         )
-    if figures["options"]["official_slice"]:
-        lines.append(
-            f"official: {figures['options']['official_slice']} dialogue(s) per forward pass, so is "
-            "its peak memory"
-        )
+    lines.append("official: one dialogue per forward pass, so is its peak memory")
     return [line for text in lines for line in text.split("\n")]
-
-
-def parse() -> argparse.Namespace:
-    """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--data-dir", default=os.environ.get("HF_DIALEMB_DATA"), help="folder that holds sgd/"
-    )
-    parser.add_argument(
-        "--steps", type=int, default=3, help="measured steps of each side (default: 3)"
-    )
-    parser.add_argument("--warm-up", type=int, default=1, help="steps before those (default: 1)")
-    parser.add_argument(
-        "--dialogues", type=int, default=5, help="dialogues in the batch (default: 5)"
-    )
-    parser.add_argument(
-        "--max-turns",
-        type=int,
-        default=15,
-        help="last turns of a dialogue that count (default: 15)",
-    )
-    parser.add_argument(
-        "--official-slice",
-        type=int,
-        default=0,
-        help="its dialogues per forward pass (default: all)",
-    )
-    parser.add_argument("--small", action="store_true", help="2 layers of width 64: a smoke run")
-    parser.add_argument(
-        "--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: a GPU if any"
-    )
-    parser.add_argument(
-        "--seed", type=int, default=0, help="of the weights and the batch (default: 0)"
-    )
-    parser.add_argument("--output", type=Path, help="write the figures to this JSON file")
-    return parser.parse_args()
-
-
-def check_memory(options: argparse.Namespace, device: str) -> None:
-    """Stop before the official side would drain the machine's memory."""
-    at_once = min(options.official_slice or options.dialogues, options.dialogues)
-    needed, available = at_once * OFFICIAL_BYTES + 4e9, read_memory("MemAvailable")
-    if device == "cpu" and not options.small and 0 < available < needed:
-        raise SystemExit(
-            f"All sides together need about {needed / 1e9:.0f} GB, {available / 1e9:.0f} GB are "
-            "free: "
-            "try --official-slice 1"
-        )
 
 
 def main() -> int:
     """Measures, prints the tables, and returns the exit code."""
-    options = parse()
-    arguments = {key: value for key, value in vars(options).items() if key != "output"}
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--steps", type=int, default=3, help="measured steps (default: 3)")
+    parser.add_argument("--dialogues", type=int, default=5, help="in the batch (default: 5)")
+    parser.add_argument("--small", action="store_true", help="2 layers of width 64, made-up data")
+    parser.add_argument("--output", type=Path, help="write the figures to this JSON file")
+    options = parser.parse_args()
+    wanted = {"small": options.small, "dialogues": options.dialogues}
     with tempfile.TemporaryDirectory() as name:
-        batch = answer_of(WORKER, "prepare", name, json.dumps(arguments))
-        device = (
-            options.device
-            if options.device != "auto"
-            else "cuda"
-            if batch["accelerator"]
-            else "cpu"
-        )
-        check_memory(options, device)
-        compared, steps = measure(Path(name), options, device)
+        batch = answer_of(WORKER, "prepare", name, json.dumps(wanted))
+        compared, steps = measure(Path(name), options.steps)
     figures = {
         "machine": {
             **describe_machine(),
             "torch": batch["torch"],
             "accelerator": batch["accelerator"],
         },
-        "options": {**arguments, "device": device, "data_dir": None},
         "batch": batch,
         "agreement": agreement(compared),
         "timing": timing(steps),

@@ -26,8 +26,6 @@ from transformers import AutoTokenizer, BertConfig, BertModel
 from transformers.utils.logging import disable_progress_bar
 
 from hf_dialemb import load_dialogues
-from hf_dialemb.dialogue import Dialogue
-from hf_dialemb.errors import InputError
 from hf_dialemb.methods.dial2vec import Dial2VecConfig, Dial2VecExamples, Dial2VecModel, collate
 from hf_dialemb.methods.layout import Truncation
 from hf_dialemb.storage.pretrained import resolve_backbone
@@ -52,7 +50,7 @@ OBJECTIVE: dict[str, Any] = {
 
 def prepare(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
     """Write a model with random weights and one batch of real dialogues; return what is in them."""
-    torch.manual_seed(options["seed"])
+    torch.manual_seed(0)
     size = {
         "num_hidden_layers": 2,
         "hidden_size": 64,
@@ -68,11 +66,10 @@ def prepare(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
         resolve_backbone("sentence-transformers/all-MiniLM-L6-v2")
     )
     tokenizer.save_pretrained(folder / "backbone")
-    turn_rows = max(16, options["max_turns"] + 1)
     model, tokenizer = Dial2VecModel.from_backbone(
         str(folder / "backbone"),
-        max_turns=options["max_turns"],
-        num_turn_embeddings=turn_rows,
+        max_turns=15,
+        num_turn_embeddings=16,
         frozen_layers=backbone.config.num_hidden_layers // 2,
         **LAYOUT,
         **OBJECTIVE,
@@ -82,11 +79,14 @@ def prepare(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
         torch.nn.init.normal_(table.weight, std=0.02)
     model.save_pretrained(folder / "model")
 
-    dialogues, corpus = _dialogues(options["data_dir"])
-    examples = Dial2VecExamples(dialogues, model.config, options["seed"])
-    chosen = np.random.default_rng(options["seed"]).permutation(len(examples))[
-        : options["dialogues"]
+    corpus = "sample" if options["small"] else "sgd/train"
+    dialogues = [
+        dialogue
+        for dialogue in load_dialogues(corpus)
+        if len(dialogue.turns) >= 5 and len(dialogue.roles) == 2
     ]
+    examples = Dial2VecExamples(dialogues, model.config, 0)
+    chosen = np.random.default_rng(0).permutation(len(examples))[: options["dialogues"]]
     truncation = Truncation()
     batch = collate(
         [examples.example(0, int(index)) for index in chosen], tokenizer, model.config, truncation
@@ -104,29 +104,18 @@ def prepare(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _dialogues(data_dir: str | None) -> tuple[list[Dialogue], str]:
-    try:
-        found, corpus = load_dialogues("sgd", data_dir, "train"), "sgd"
-    except InputError as error:
-        print(f"note: the synthetic corpus serves instead of SGD ({error})", file=sys.stderr)
-        found, corpus = load_dialogues("sample"), "sample (synthetic)"
-    return [
-        dialogue for dialogue in found if len(dialogue.turns) >= 5 and len(dialogue.roles) == 2
-    ], corpus
-
-
 class Worker:
     """One side of the comparison: its model, its optimiser, its copy of the batch.
 
     Args:
         folder: What `prepare` wrote.
-        side: ``program`` (official, ours), ``dropout``, ``precision`` (float32, bfloat16),
-            ``device`` and ``slice``, the number of dialogues per forward pass (0: all at once).
+        side: ``program`` (official, ours), ``dropout`` and ``precision`` (float32, bfloat16).
     """
 
     def __init__(self, folder: Path, side: dict[str, Any]) -> None:
         torch.manual_seed(0)
-        self.side, self.device = side, torch.device(side["device"])
+        self.side = side
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         config = Dial2VecConfig.from_pretrained(folder / "model")
         encoder: Any = config.encoder_config
         encoder.hidden_dropout_prob = encoder.attention_probs_dropout_prob = side["dropout"]
@@ -158,9 +147,9 @@ class Worker:
         self.optimizer = torch.optim.AdamW(learning, lr=1e-5)
 
     def parts(self) -> Iterator[tuple[dict[str, Tensor], float]]:
-        """Yield the batch, or slices of it with their shares."""
+        """Yield the batch, or its dialogues one by one, with their shares."""
         dialogues = len(self.batch["input_ids"])
-        step = self.side["slice"] or dialogues
+        step = 1 if self.side["program"] == "official" else dialogues
         for start in range(0, dialogues, step):
             part = {name: tensor[start : start + step] for name, tensor in self.batch.items()}
             yield part, len(part["input_ids"]) / dialogues

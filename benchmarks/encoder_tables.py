@@ -129,9 +129,7 @@ def first(lines: Lines, turns: Sequence[Mapping[str, Any]]) -> list[str]:
 def values(
     line: Mapping[str, Mapping[str, Sequence[float]]], column: Column
 ) -> tuple[np.ndarray, bool] | None:
-    """Averages a column's figures, one of each run, and says whether some are of dialogues that
-    were learnt from.
-    """
+    """Average a column's figures, one of each run, and tell whether some were learnt from."""
     if any(what not in line or figure not in line[what] for what, figure in column[1]):
         return None
     learnt = any(any(line[what].get("learnt", [])) for what, _ in column[1])

@@ -115,7 +115,7 @@ def evaluation_file(model: str, covered: set[str], seeds: int) -> Figures:
 
 
 def covered_labels() -> Figures:
-    """Find the labels of Dialog2Flow's file that some corpus at hand carries, in the unified form."""
+    """Find the unified labels of Dialog2Flow's file that some corpus at hand carries."""
     carried = {
         unified_turn(turn).action
         for corpus in CARRIERS
@@ -127,9 +127,7 @@ def covered_labels() -> Figures:
 
 
 def rate(model: str) -> Figures:
-    """Count the utterances, and whole dialogues, that a model encodes in a second, and the millions
-    of its weights.
-    """
+    """Measure texts encoded in a second, and count the millions of weights."""
     dialogues = hf_dialemb.load_dialogues(READ, split="test")[:300]
     texts = list(dict.fromkeys(turn.content for dialogue in dialogues for turn in dialogue.turns))[
         :1000

@@ -1,5 +1,4 @@
-"""Measures encoding beside sentence-transformers' own ``encode``, in pairs, with the same weights
-and texts.
+"""Measures encoding beside sentence-transformers' own ``encode``, with the same weights and texts.
 
 The texts are utterances of SGD's test split, each once, and whole dialogues as one text. The peer
 is taken as it comes, at the best of a few batch sizes. Each side has a process of its own, so that
@@ -7,8 +6,8 @@ its peak memory is its own, and the sides take turns. A ratio is the peer's seco
 in the same round; its median and its spread are told. Padding is the share of what goes through the
 layers that is no token of a text.
 
-    python benchmarks/encoding.py --output encoding.json             # SGD from HF_DIALEMB_DATA;
-    some minutes python benchmarks/encoding.py --model dialogue-minilm --word @bfloat16
+    python benchmarks/encoding.py --output encoding.json             # SGD from HF_DIALEMB_DATA
+    python benchmarks/encoding.py --model dialogue-minilm --side bfloat16
 """
 
 from __future__ import annotations
@@ -29,8 +28,10 @@ from processes import Side, peak_bytes
 
 PEER = "sentence-transformers"
 MODELS = ("all-MiniLM-L6-v2", "dialogue-minilm")
-WORDS = ("", "@bfloat16", "@int8")
 STATIC = "dialogue-static"
+SIDES = ("float32", "bfloat16", STATIC)
+"""Ours: the model in numbers of a kind, or the table of word vectors."""
+
 BATCHES = (8, 16, 32, 64, 128)
 TIMES = {STATIC: 40}
 """How often a side reads the same in a round, call after call, where once is too short to time."""
@@ -50,8 +51,7 @@ def texts(utterances: int, dialogues: int) -> dict[str, list[Any]]:
 
 
 class Tokens:
-    """Counts the tokens that a BERT loaded from now on reads, and the places that they are padded
-    to.
+    """Counts the tokens that any BERT reads from now on, and the places that they are padded to.
 
     Nothing waits for an accelerator.
     """
@@ -87,18 +87,22 @@ class Work:
     ``read`` encodes one kind of input, and tells seconds and peak memory.
     """
 
-    def __init__(self, model: str, peer: bool, inputs: dict[str, list[Any]]) -> None:
+    def __init__(self, model: str, side: str, inputs: dict[str, list[Any]]) -> None:
         from tokenizers import Tokenizer
 
         import hf_dialemb
         from hf_dialemb.encoders.encoder import dialogue_texts
         from hf_dialemb.storage.pretrained import resolve_backbone
 
-        self.inputs, self.times = inputs, TIMES.get(model, 1)
-        self.tokens = None if model == STATIC else Tokens()
-        if not peer:
-            encoder: Any = hf_dialemb.load_encoder(model)
-            if model == STATIC:
+        self.inputs, self.times = inputs, TIMES.get(side, 1)
+        self.tokens = None if side == STATIC else Tokens()
+        if side != PEER:
+            encoder: Any = (
+                hf_dialemb.load_encoder(STATIC)
+                if side == STATIC
+                else hf_dialemb.load_encoder(model, dtype=side)
+            )
+            if side == STATIC:
                 self.pieces = Tokenizer.from_file(
                     str(hf_dialemb.weights(STATIC) / "0_StaticEmbedding" / "tokenizer.json")
                 )
@@ -152,7 +156,7 @@ def work(settings: dict[str, Any]) -> None:
     with redirect_stdout(sys.stderr):
         side = Work(
             settings["model"],
-            settings["peer"],
+            settings["side"],
             texts(settings["utterances"], settings["dialogues"]),
         )
         for name in side.inputs:
@@ -162,13 +166,12 @@ def work(settings: dict[str, Any]) -> None:
             print(json.dumps(side.read(line.strip())), file=answers, flush=True)
 
 
-def measure(model: str, words: list[str], options: argparse.Namespace) -> list[dict[str, Any]]:
+def measure(model: str, options: argparse.Namespace) -> list[dict[str, Any]]:
     """Lets the peer and ours take turns over one model."""
     counts = {"utterances": options.utterances, "dialogues": options.dialogues}
-    models = {PEER: model, **{word: word if word == STATIC else model + word for word in words}}
     sides = {}
-    for side, spec in models.items():
-        given = json.dumps({"model": spec, "peer": side == PEER, **counts})
+    for side in (PEER, *options.side):
+        given = json.dumps({"model": model, "side": side, **counts})
         sides[side] = Side(side, __file__, "--work", given)
         sides[side].read()
     rows = []
@@ -181,12 +184,7 @@ def measure(model: str, words: list[str], options: argparse.Namespace) -> list[d
         for side in sides:
             ratios = [each[PEER]["seconds"] / each[side]["seconds"] for each in rounds]
             seconds = median(each[side]["seconds"] for each in rounds)
-            row = {
-                "model": model,
-                "side": side or "@float32",
-                "reads": name,
-                "per_second": count / seconds,
-            }
+            row = {"model": model, "side": side, "reads": name, "per_second": count / seconds}
             row |= {"ratio": median(ratios), "lowest": min(ratios), "highest": max(ratios)}
             row["peak_mib"] = max(each[side]["peak_mib"] for each in rounds)
             row |= {
@@ -194,9 +192,7 @@ def measure(model: str, words: list[str], options: argparse.Namespace) -> list[d
                 "tokens": rounds[0][side]["tokens"],
                 "width": vectors[side].shape[1],
             }
-            if places := rounds[0][side][
-                "places"
-            ]:  # not of int8, whose layers are not torch's, nor of a table
+            if places := rounds[0][side]["places"]:  # a table has none
                 row["padding"] = 1 - row["tokens"] / places
             if side != STATIC:
                 unit = [
@@ -220,7 +216,7 @@ def main() -> None:
         "--model", nargs="+", default=MODELS, help="whose weights (default: both over MiniLM)"
     )
     parser.add_argument(
-        "--word", nargs="+", default=[*WORDS, STATIC], help="our sides, as @int8 (default: all)"
+        "--side", nargs="+", choices=SIDES, default=SIDES, help="our sides (default: all)"
     )
     parser.add_argument("--utterances", type=int, default=400)
     parser.add_argument("--dialogues", type=int, default=60)
@@ -231,7 +227,7 @@ def main() -> None:
     if options.work:
         work(json.loads(options.work))
         return
-    rows = [row for model in options.model for row in measure(model, list(options.word), options)]
+    rows = [row for model in options.model for row in measure(model, options)]
     threads = int(os.environ.get("OMP_NUM_THREADS", os.cpu_count() or 1))
     figures = {"machine": {**describe_machine(), "threads": threads}, "rows": rows}
     if options.output:

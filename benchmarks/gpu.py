@@ -8,8 +8,8 @@ for a weight and a token, three times that in training. The rest of a row says w
 by the kernels of a profile; "waiting" is when none ran. Steps are timed after a few that are not;
 ratios are of rounds in which both sides took turns.
 
-    python benchmarks/gpu.py --output docs/results/gpu.json             # SGD from HF_DIALEMB_DATA;
-    some minutes python benchmarks/gpu.py --device cpu --corpus sample --layers 2    # a smoke run
+    python benchmarks/gpu.py --output docs/results/gpu.json             # some minutes
+    python benchmarks/gpu.py --device cpu --corpus sample --layers 2    # a smoke run
 """
 
 from __future__ import annotations
@@ -185,14 +185,13 @@ def encoded(dialogues: list[Any], folder: Path, device: str) -> Iterator[dict[st
 
     said = list(dict.fromkeys(turn.content for each in dialogues for turn in each.turns))
     texts = {"utterances": said, "dialogues": dialogue_texts(dialogues[:1000])}
-    tokens, spec = Tokens(), f"{folder / 'bert'}@utterances"
+    tokens = Tokens()
     for kind in ("float32", "bfloat16"):
         peer = SentenceTransformer(
             str(folder / "bert"), device=device, model_kwargs={"dtype": getattr(torch, kind)}
         )
-        ours = hf_dialemb.load_encoder(
-            spec if kind == "float32" else f"{spec},{kind}"
-        ).encode_utterances
+        encoder = hf_dialemb.load_encoder(folder / "bert", level="utterances", dtype=kind)
+        ours = encoder.encode_utterances
         for name, given in texts.items():
             sizes = {
                 size: seconds(partial(peer.encode, batch_size=size), given[: len(given) // 8])

@@ -134,8 +134,7 @@ def interaction(hidden: Tensor, mask: Tensor, roles: Tensor, turns: Tensor, wind
 
 
 def contrastive_loss(cosines: Tensor, temperature: float) -> Tensor:
-    """Return the cross entropy of the intact dialogue among its copies, summed over speakers and
-    divided by N.
+    """Return the cross entropy of the intact dialogue, summed over speakers and divided by N.
 
     Args:
         cosines: (B, N, 2), the intact dialogue first.

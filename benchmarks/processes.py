@@ -13,11 +13,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hf_dialemb.storage.hardware import peak_memory as peak_bytes
-
 __all__ = ["answer_of", "peak_bytes"]
 
 OUT_OF_MEMORY = "-9 means out of memory"
+
+
+def peak_bytes() -> int | None:
+    """Return the most bytes of memory that this process has had.
+
+    None on Windows, which does not count them so.
+    """
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
+        1 if sys.platform == "darwin" else 1024
+    )
 
 
 def answer_of(*words: str | Path, environment: Mapping[str, str] | None = None) -> Any:

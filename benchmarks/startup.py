@@ -1,14 +1,9 @@
-"""Measures how long a fresh interpreter takes to import hf_dialemb, to print help, and to search in
-stored vectors.
+"""Measures how long a fresh interpreter takes to import hf_dialemb, to print help, and to search.
 
-Importing the package must not import torch, so both are far faster than torch alone. The commands
-take turns, so that other work on the machine strikes all of them alike; the bounds are compared
-with the medians.
+Importing the package must not import torch, so both are far faster than torch alone. The search is
+in stored vectors. The commands take turns, so that other work on the machine strikes all alike.
 
-    python benchmarks/startup.py
-    python benchmarks/startup.py --repeats 15 --output startup.json
-
-Exit code 1: a bound does not hold.
+    python benchmarks/startup.py --output startup.json
 """
 
 from __future__ import annotations
@@ -42,8 +37,6 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"""
 
 A small process, as a child's peak starts from its parent's.
 """
-BOUNDS = {"import hf_dialemb": 0.3, "dialemb --help": 0.5, SEARCH: 1.5}
-"""Seconds that the median must stay below."""
 
 
 def search_command(folder: Path) -> list[str]:
@@ -102,17 +95,8 @@ def _measured(commands: dict[str, list[str]], repeats: int) -> dict[str, list[fl
     return seconds
 
 
-def imports_torch() -> bool:
-    """Says whether importing hf_dialemb brings torch along."""
-    code = "import hf_dialemb, sys; print('torch' in sys.modules)"
-    answer = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True
-    )
-    return answer.stdout.strip() == "True"
-
-
-def main() -> int:
-    """Measures, prints the table and the verdicts, and returns the exit code."""
+def main() -> None:
+    """Measures, and prints and writes the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "--repeats", type=int, default=7, help="measured runs of each command (default: 7)"
@@ -127,10 +111,6 @@ def main() -> int:
         share = medians[name] / medians["import torch"]
         lines.append(f"{name:<36} {min(values):>7.3f} s {medians[name]:>7.3f} s {share:>9.1%}")
 
-    verdicts = {f"{name} < {bound} s": medians[name] < bound for name, bound in BOUNDS.items()}
-    verdicts["import hf_dialemb leaves torch alone"] = not imports_torch()
-    for sentence, holds in verdicts.items():
-        lines.append(f"{'holds' if holds else 'FAILS'}: {sentence}")
     print("\n".join(lines))
     if options.output:
         figures = {
@@ -138,12 +118,10 @@ def main() -> int:
             "seconds": seconds,
             "medians": medians,
             "peak_mib": peaks,
-            "verdicts": verdicts,
             "table": lines,
         }
         options.output.write_text(json.dumps(figures, indent=2) + "\n")
-    return 0 if all(verdicts.values()) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

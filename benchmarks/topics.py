@@ -3,8 +3,8 @@
 Dialogues of one domain each, at most 600 of a corpus, are clustered without labels; purity and NMI
 are those at the number of topics that was found, means and standard deviations over five seeds of
 Louvain's method and of UMAP. BERTopic leaves outliers: they count as one more topic, or are given
-to the nearest. With ``--split dev`` other settings of ours are tried too; those of the package were
-chosen on such splits.
+to the nearest. The settings of the package were chosen on dev
+splits.
 
     HF_DIALEMB_DATA=corpora python benchmarks/topics.py --output docs/results/topics.json   # half
     an hour
@@ -35,11 +35,6 @@ CORPORA = ("sgd", "multiwoz", "self_dialogue", "star")
 OURS = "dialogue-minilm"
 MOST = 600
 SEEDS = range(5)
-TRIED = [
-    (neighbours, resolution)
-    for neighbours in (8, 10, 12, 15, 20)
-    for resolution in (0.8, 1.0, 1.2, 1.5)
-]
 
 
 def drawn(corpus: str, split: str) -> list[Dialogue]:
@@ -120,13 +115,6 @@ def measured(corpus: str, split: str, cache: Path) -> list[dict[str, object]]:
         for model in (OURS, MINILM.rpartition("/")[2])
     )
     unit, rows = normalize(ours), []
-    if split == "dev":
-        chosen = topic_clustering.NEIGHBOURS, topic_clustering.RESOLUTION
-        for neighbours, topic_clustering.RESOLUTION in TRIED:
-            topic_clustering.NEIGHBOURS = (neighbours,)
-            name = f"{neighbours} neighbours, resolution {topic_clustering.RESOLUTION}"
-            rows.append(figures(name, corpus, truth, by_seed(unit)))
-        topic_clustering.NEIGHBOURS, topic_clustering.RESOLUTION = chosen
     rows.append(figures("dialemb topics", corpus, truth, by_seed(unit)))
     rows.append(figures("dialemb topics over MiniLM", corpus, truth, by_seed(normalize(minilm))))
     labels = [bertopic(dialogues, minilm, seed)[1] for seed in SEEDS]

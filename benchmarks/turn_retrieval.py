@@ -1,5 +1,4 @@
-"""Measure how well questions find the turns that answer them, and write
-docs/results/turn_retrieval.json.
+"""Measures how well questions find the turns that answer them.
 
     python benchmarks/turn_retrieval.py --data-dir DATA MODEL...
 
@@ -7,7 +6,7 @@ The folder holds the corpora (docs/corpora.md) and LoCoMo's conversations, as
 locomo_dev/locomo_dev.tar.xz. LoCoMo may be used for research only: it chose the weights of words,
 speakers and times, and no model learnt from it. In a log of Ubuntu IRC, a message is the question,
 and what it replies to is the answer; nothing after the question is known. Of SGD, each slot is
-asked for. The same command goes on where it was stopped.
+asked for. Transformers compute in bfloat16 where that is faster.
 """
 
 import argparse
@@ -22,6 +21,7 @@ from pathlib import Path
 from hf_dialemb import Dialogue, Turn, evaluate, load_dialogues
 from hf_dialemb.evaluation.results.rows import Row, with_ties
 from hf_dialemb.storage.files import write_text_atomically
+from hf_dialemb.storage.hardware import bfloat16_where_faster
 
 OUTPUT = Path(__file__).parents[1] / "docs" / "results" / "turn_retrieval.json"
 SETTINGS = {
@@ -82,37 +82,25 @@ def main() -> None:
         "sgd": lambda: load_dialogues("sgd", options.data_dir, options.split),
     }
     command = " ".join(["python", "benchmarks/turn_retrieval.py", *sys.argv[1:]])
-    before = json.loads(options.output.read_text()) if options.output.exists() else {}
-    entries = before["entries"] if before.get("command") == command else []
+    entries: list[dict] = []
     for corpus in options.corpora:
-        place, rows, dialogues = (
-            f"{corpus}/{'dev' if corpus == 'locomo' else options.split}",
-            [],
-            load[corpus](),
-        )
-        for model in options.models:
-            if any((entry["corpus"], entry["model"]) == (place, named(model)) for entry in entries):
-                continue
-            rows += measured(model, dialogues, options.limit)
-            entries = [
-                entry
-                for entry in entries
-                if entry["corpus"] != place or entry["model"] not in names(rows)
-            ]
-            entries += [{"corpus": place, **entry} for entry in entries_of(with_ties(rows))]
-            record = {
-                "command": command,
-                "entries": entries,
-                "table": table(entries),
-                "short": short(entries),
-            }
-            write_text_atomically(options.output, json.dumps(record, indent=1) + "\n")
-            print("\n".join(table(entries)), flush=True)
+        split = "dev" if corpus == "locomo" else options.split
+        dialogues = load[corpus]()
+        rows = [
+            row for model in options.models for row in measured(model, dialogues, options.limit)
+        ]
+        entries += [
+            {"corpus": f"{corpus}/{split}", **entry} for entry in entries_of(with_ties(rows))
+        ]
+    record = {"command": command, "entries": entries, "table": table(entries)}
+    write_text_atomically(options.output, json.dumps(record, indent=1) + "\n")
+    print("\n".join(record["table"]))
 
 
 def measured(model: str, dialogues: list[Dialogue], limit: int) -> list[Row]:
     """Measure a model in each setting."""
-    measurement = evaluate([model], dialogues, tasks=["turn-retrieval"], seeds=1, limit=limit)
+    with bfloat16_where_faster():
+        measurement = evaluate([model], dialogues, tasks=["turn-retrieval"], seeds=1, limit=limit)
     return [row for row in measurement.results if row.task == "turn-retrieval"]
 
 
@@ -135,8 +123,8 @@ def entries_of(rows: list[Row]) -> list[dict]:
 
 
 def named(model: str) -> str:
-    """Return the name of a model, without the numbers that it computes in."""
-    return Path(model).name.partition("@")[0]
+    """Return the name of a model without its folder."""
+    return Path(model).name
 
 
 def leading(entries: list[dict], corpus: str) -> set[str]:
@@ -164,26 +152,6 @@ def table(entries: list[dict]) -> list[str]:
     for model, cells in rows.items():
         lines.append(f"| {model} | {' | '.join(cells.get(corpus, '') for corpus in corpora)} |")
     return lines
-
-
-def short(entries: list[dict]) -> list[str]:
-    """Write nDCG@10 of each model by itself, and in surroundings with words, in Markdown."""
-    names = {"locomo/dev": "LoCoMo (dev)", "ubuntu_irc/test": "Ubuntu IRC (test)"}
-    rows: dict[str, dict[str, str]] = {"BM25": {}}
-    for entry in entries:
-        alone, words, together = (
-            entry["figures"][name]["ndcg10"] for name in ("alone", "words", "")
-        )
-        rows["BM25"][entry["corpus"]] = str(words)
-        best = entry["model"] in leading(entries, entry["corpus"])
-        rows.setdefault(entry["model"], {})[entry["corpus"]] = (
-            f"{alone}, **{together}**" if best else f"{alone}, {together}"
-        )
-    lines = [f"| | {' | '.join(names.values())} |", f"| :-- |{' --: |' * len(names)}"]
-    return lines + [
-        f"| {model} | {' | '.join(cells.get(name, '') for name in names)} |"
-        for model, cells in rows.items()
-    ]
 
 
 if __name__ == "__main__":

@@ -1,10 +1,8 @@
 """The processes behind ``utterance_step.py``, which starts them; not meant to be run by hand.
 
 ``prepare FOLDER OPTIONS`` writes the backbone, the dialogues and the texts of every batch into the
-folder. ``gradients FOLDER SIDE`` compares the gradients of one batch with and without gradient
-caching. ``work FOLDER SIDE`` lets a trainer
-run: it stops before every step until a line comes on standard input, and answers each step with a
-line of JSON.
+folder. ``work FOLDER SIDE`` lets a trainer run: it stops before every step until a line comes on
+standard input, and answers each step with a line of JSON.
 """
 
 from __future__ import annotations
@@ -18,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil  # type: ignore[import-untyped]
 import torch
 from processes import peak_bytes
 from torch import Tensor
@@ -29,7 +26,6 @@ from transformers.utils.logging import disable_progress_bar
 from hf_dialemb.data import load_dialogues, read_jsonl, write_jsonl
 from hf_dialemb.data.labels import unified_dialogue
 from hf_dialemb.dialogue import Dialogue
-from hf_dialemb.errors import InputError
 from hf_dialemb.methods import get_method
 from hf_dialemb.methods.layout import Truncation, tokenize_utterances
 from hf_dialemb.storage.pretrained import MINILM, resolve_backbone
@@ -59,36 +55,37 @@ def prepare(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
 
     Args:
         folder: Where to.
-        options: ``small``, ``data_dir``, ``seed``, ``device``, ``steps`` (batches of a side) and
-            ``batches`` (a method and its pairs a batch each).
+        options: ``small``, ``steps`` (batches of a side) and ``batches`` (a method and its pairs a
+            batch each).
     """
-    dropout = write_backbone(folder / "backbone", options["small"], options["seed"])
-    dialogues, corpus = _dialogues(options)
+    write_backbone(folder / "backbone", options["small"])
+    dialogues, corpus = _dialogues(options["small"])
     write_jsonl(dialogues, folder / "dialogues.jsonl")
     tokenizer = AutoTokenizer.from_pretrained(folder / "backbone")
     batches = []
     for method, pairs in options["batches"]:
-        rows = in_our_order(dialogues, method, pairs, options["steps"], options["seed"])
-        _rows_file(folder, method, pairs).write_text(json.dumps(rows), encoding="utf-8")
+        rows = in_our_order(dialogues, method, pairs, options["steps"])
+        _rows_file(folder, method).write_text(json.dumps(rows), encoding="utf-8")
         texts, count = [text for row in rows for text in row["texts"]], Truncation()
         lengths = tokenize_utterances(texts, tokenizer, METHODS[method]["max_tokens"], count)[
             "attention_mask"
         ].sum(-1)
-        mean, longest = float(lengths.double().mean()), int(lengths.max())
-        found = {
-            "mean_length": mean,
-            "maximal_length": longest,
-            "truncated": count.truncated / len(texts),
-        }
-        found["texts"] = len(texts) / options["steps"]
-        batches.append({"method": method, "pairs": pairs, **found})
+        batches.append(
+            {
+                "method": method,
+                "pairs": pairs,
+                "mean_length": float(lengths.double().mean()),
+                "maximal_length": int(lengths.max()),
+                "truncated": count.truncated / len(texts),
+                "texts": len(texts) / options["steps"],
+            }
+        )
     accelerator = torch.cuda.get_device_name() if torch.cuda.is_available() else None
     return {
         "corpus": corpus,
         "batches": batches,
-        "dropout": dropout,
         "threads": torch.get_num_threads(),
-        "accelerator": accelerator if options["device"] == "auto" else None,
+        "accelerator": accelerator,
         "versions": {
             name: version(name)
             for name in ("torch", "transformers", "sentence-transformers", "accelerate")
@@ -96,16 +93,13 @@ def prepare(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def write_backbone(folder: Path, small: bool, seed: int) -> float:
-    """Write all-MiniLM-L6-v2, or a tiny BERT of random weights, for both libraries.
-
-    Return its dropout.
-    """
+def write_backbone(folder: Path, small: bool) -> None:
+    """Write all-MiniLM-L6-v2, or a tiny BERT of random weights, for both libraries."""
     from sentence_transformers import SentenceTransformer
 
     source = resolve_backbone(MINILM)
     if small:
-        torch.manual_seed(seed)
+        torch.manual_seed(0)
         config = BertConfig(
             num_hidden_layers=2, hidden_size=64, num_attention_heads=4, intermediate_size=256
         )
@@ -114,28 +108,20 @@ def write_backbone(folder: Path, small: bool, seed: int) -> float:
         source = str(folder)
     model = SentenceTransformer(source, device="cpu")
     model.save_pretrained(str(folder), create_model_card=False)
-    backbone: Any = model[0]
-    return float(backbone.auto_model.config.hidden_dropout_prob)
 
 
 def in_our_order(
-    dialogues: list[Dialogue], method: str, pairs: int, steps: int, seed: int
+    dialogues: list[Dialogue], method: str, pairs: int, steps: int
 ) -> list[dict[str, Any]]:
-    """List the examples that our trainer reads in a number of steps, in its order.
-
-    Pairs come first in their texts.
-    """
+    """List the examples that our trainer reads in a number of steps, in its order."""
     from hf_dialemb.training.data import EpochSampler
 
     found = get_method(method)
-    examples = found.examples(dialogues, found.config_class(**METHODS[method]), seed)
+    examples = found.examples(dialogues, found.config_class(**METHODS[method]), 0)
     if len(examples) < pairs * steps:
-        raise SystemExit(
-            f"{method}: {len(examples)} pairs, {pairs * steps} are needed: fewer --steps or "
-            "--many-pairs"
-        )
+        raise SystemExit(f"{method}: {len(examples)} examples are too few for {steps} steps")
     rows = []
-    for number in list(EpochSampler(examples, pairs, seed))[: pairs * steps]:
+    for number in list(EpochSampler(examples, pairs, 0))[: pairs * steps]:
         example = examples.example(0, number)
         texts, label = example, None
         if method == "dialog2flow":
@@ -147,19 +133,14 @@ def in_our_order(
     return rows
 
 
-def _rows_file(folder: Path, method: str, pairs: int) -> Path:
-    return folder / f"{method}-{pairs}.json"
+def _rows_file(folder: Path, method: str) -> Path:
+    return folder / f"{method}-rows.json"
 
 
-def _dialogues(options: dict[str, Any]) -> tuple[list[Dialogue], str]:
-    found, corpus = [], "sample (synthetic)"
-    if not options["small"]:
-        try:
-            found, corpus = load_dialogues("sgd", options["data_dir"], "dev"), "sgd/dev"
-        except InputError as error:
-            print(f"note: the synthetic corpus serves instead of SGD ({error})", file=sys.stderr)
-    found = found or load_dialogues("sample")
-    chosen = np.random.default_rng(options["seed"]).permutation(len(found))[:DIALOGUES]
+def _dialogues(small: bool) -> tuple[list[Dialogue], str]:
+    corpus = "sample" if small else "sgd/dev"
+    found = load_dialogues(corpus)
+    chosen = np.random.default_rng(0).permutation(len(found))[:DIALOGUES]
     return [unified_dialogue(found[index]) for index in chosen], corpus
 
 
@@ -171,8 +152,8 @@ def trainer_settings(folder: Path, side: dict[str, Any]) -> dict[str, Any]:
         "learning_rate": 2e-5,
         "lr_scheduler_type": "constant",
         "bf16": side["precision"] == "bfloat16",
-        "use_cpu": side["device"] == "cpu",
-        "seed": side["seed"],
+        "use_cpu": not torch.cuda.is_available(),
+        "seed": 0,
         "dataloader_drop_last": True,
         "save_strategy": "no",
         "logging_strategy": "no",
@@ -181,16 +162,14 @@ def trainer_settings(folder: Path, side: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def our_trainer(folder: Path, side: dict[str, Any], dropout: float | None = None) -> Trainer:
-    """Build our trainer as ``dialemb train`` does, on a CPU with plain attention."""
+def our_trainer(folder: Path, side: dict[str, Any]) -> Trainer:
+    """Build our trainer as ``dialemb train`` does."""
     from hf_dialemb.training.arguments import make_settings
     from hf_dialemb.training.training_run import build_trainer
 
     settings = {
         "method": side["method"],
         "backbone": folder / "backbone",
-        "dropout": dropout,
-        "chunk_size": side["chunk_size"],
         "per_device_train_batch_size": side["pairs"],
         **METHODS[side["method"]],
         **trainer_settings(folder, side),
@@ -209,11 +188,10 @@ def peer_trainer(folder: Path, side: dict[str, Any]) -> Trainer:
         SentenceTransformerTrainingArguments,
     )
 
-    model = SentenceTransformer(
-        str(folder / "backbone"), device="cpu" if side["device"] == "cpu" else None
-    )
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    model = SentenceTransformer(str(folder / "backbone"), device=device)
     model.max_seq_length = METHODS[side["method"]]["max_tokens"]
-    rows = json.loads(_rows_file(folder, side["method"], side["pairs"]).read_text(encoding="utf-8"))
+    rows = json.loads(_rows_file(folder, side["method"]).read_text(encoding="utf-8"))
     labelled = rows[0]["label"] is not None
     if labelled:  # utterances one by one, each with the label that it was drawn for
         texts = [(text, row["label"]) for row in rows for text in row["texts"]]
@@ -245,10 +223,6 @@ def _peer_loss(model: Any, side: dict[str, Any]) -> torch.nn.Module:
         return losses.BatchAllTripletLoss(model)
     if side["method"] == "dialogue_cse":
         return losses.MultipleNegativesRankingLoss(model)
-    if (size := side["chunk_size"]) is not None:
-        return losses.CachedMultipleNegativesRankingLoss(
-            model, mini_batch_size=size, directions=DIRECTIONS
-        )
     return losses.MultipleNegativesRankingLoss(model, directions=DIRECTIONS)
 
 
@@ -261,16 +235,13 @@ def _as_they_come(dataset: Any, batch_size: int, drop_last: bool, **_: Any) -> A
 
 @torch.no_grad()
 def first_cosines(trainer: Any, side: dict[str, Any]) -> list[float]:
-    """Embeds the first pairs of the first batch, without dropout and head, and returns each pair's
-    cosine.
-    """
+    """Return the cosines of the first pairs of the first batch, without dropout and head."""
     model, batch = trainer.model, next(iter(trainer.get_train_dataloader()))
     model.train(False)
-    if side["program"] == "ours":
+    if side["side"] == "ours":
         parts = [batch[name][:COMPARED] for name in ("input_ids", "attention_mask")]
-        if (
-            side["method"] == "dialogue_cse"
-        ):  # the first turn of each context, and the response behind the last
+        if side["method"] == "dialogue_cse":
+            # the first turn of each context, and the response behind the last
             places = parts[1].any(-1).int().argmax(1), 2 * model.config.context_turns
             parts = [
                 torch.stack([part[range(len(part)), place] for place in places], 1)
@@ -306,7 +277,7 @@ class Turns(TrainerCallback):
 
     Args:
         answers: Where the answers go.
-        first: What the first answer, before any step, holds besides the memory in use.
+        first: The first answer, before any step.
     """
 
     def __init__(self, answers: Any, first: dict[str, Any]) -> None:
@@ -314,9 +285,7 @@ class Turns(TrainerCallback):
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Answers that the side is ready."""
-        cuda = args.device.type == "cuda"
-        resident = torch.cuda.memory_allocated() if cuda else psutil.Process().memory_info().rss
-        self._answer({**self.first, "resident_bytes": resident})
+        self._answer(self.first)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Answers a step: its seconds, and the highest memory of this process so far."""
@@ -336,7 +305,7 @@ class Turns(TrainerCallback):
 
 def work(folder: Path, side: dict[str, Any], answers: Any) -> None:
     """Build one side's trainer and let it run, a step for each line on standard input."""
-    ours = side["program"] == "ours"
+    ours = side["side"] == "ours"
     trainer = our_trainer(folder, side) if ours else peer_trainer(folder, side)
     model: Any = trainer.model
     backbone = model.encoder if ours else model[0].auto_model
@@ -348,46 +317,8 @@ def work(folder: Path, side: dict[str, Any], answers: Any) -> None:
     trainer.train()
 
 
-def gradients(folder: Path, side: dict[str, Any]) -> dict[str, float]:
-    """Compare the gradients of one batch, in float32 and without dropout, with and without gradient
-    caching.
-
-    Args:
-        folder: What `prepare` wrote.
-        side: One of ours, with its ``chunk_size``.
-
-    Returns:
-        The largest gradient of any parameter, the largest difference, and the difference of the
-        losses.
-    """
-    trainer = our_trainer(folder, side, dropout=0.0)
-    model: Any = trainer.model.train(True)  # type: ignore[union-attr]
-    batch = next(iter(trainer.get_train_dataloader()))
-    found, losses = [], []
-    for chunk_size in (None, side["chunk_size"]):
-        model.config.chunk_size = chunk_size
-        model.zero_grad(set_to_none=True)
-        loss = model(**batch).loss
-        loss.backward()
-        losses.append(float(loss.detach()))
-        found.append(
-            {name: value.grad for name, value in model.named_parameters() if value.grad is not None}
-        )
-    plain, cached = found
-    if plain.keys() != cached.keys():
-        raise SystemExit("The gradients with and without caching are not of the same parameters")
-    return {
-        "loss": losses[0],
-        "loss_difference": abs(losses[0] - losses[1]),
-        "largest_gradient": max(float(value.abs().max()) for value in plain.values()),
-        "largest_difference": max(
-            float((plain[name] - cached[name]).abs().max()) for name in plain
-        ),
-    }
-
-
 def main() -> None:
-    """Prepare, compare gradients, or let one side work until standard input ends."""
+    """Prepare, or let one side work until standard input ends."""
     # whatever a library prints must not disturb the answers
     answers, sys.stdout = (sys.stdout, sys.stderr)
     disable_progress_bar()
@@ -398,10 +329,7 @@ def main() -> None:
     if action == "work":
         work(folder, argument, answers)
     else:
-        print(
-            json.dumps({"prepare": prepare, "gradients": gradients}[action](folder, argument)),
-            file=answers,
-        )
+        print(json.dumps(prepare(folder, argument)), file=answers)
 
 
 if __name__ == "__main__":

@@ -15,8 +15,9 @@ from afresh import printed_afresh
 
 from hf_dialemb.apps.cli import main
 from hf_dialemb.evaluation.results.rows import Results, Row, describe_run, rows_of, write_results
-from hf_dialemb.hub.card.card import render_record
+from hf_dialemb.hub.card.card import render_card
 from hf_dialemb.hub.card.card_record import make_record
+from hf_dialemb.hub.card.figures import measured
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 from hf_dialemb.hub.published_folder import WITHOUT_PACKAGE
 from hf_dialemb.methods import get_method
@@ -140,9 +141,8 @@ class Made(NamedTuple):
     reference: Path | None
 
     def card(self, *results: Path, licences=None) -> str:
-        return render_record(
-            make_record(self.folder, self.run, licences), list(results) or [self.results], REPO
-        )
+        record = make_record(self.folder, self.run, licences)
+        return render_card(record, measured(record, list(results) or [self.results]), REPO)
 
     def evaluation(self, *results: Path, licences=None) -> str:
         return section(self.card(*results, licences=licences), "Evaluation")

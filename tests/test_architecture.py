@@ -13,6 +13,7 @@ import pytest
 from transformers.dynamic_module_utils import get_relative_import_files
 
 import hf_dialemb
+import hf_dialemb.integrations
 from hf_dialemb.hub.export import write_checkpoint
 from hf_dialemb.methods.dial2vec import Dial2VecModel
 
@@ -206,6 +207,13 @@ HEAVY = {
 def test_an_import_loads_no_heavy_library(program):
     loaded = f"import sys\n{program}\nassert not {HEAVY} & set(sys.modules)"
     assert failure(loaded, *hf_dialemb.__all__) == ""
+
+
+@pytest.mark.parametrize("package", [hf_dialemb, hf_dialemb.integrations])
+def test_public_names_are_those_of_the_stub(package):
+    stub = ast.parse(Path(package.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    names = [node.names[0].name for node in stub.body if isinstance(node, ast.ImportFrom)]
+    assert package.__all__ == sorted(names)
 
 
 def test_every_public_name_is_there():

@@ -7,44 +7,25 @@ import contextlib
 import importlib
 import io
 import json
-import os
 import runpy
 import sys
-import tempfile
 from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-import torch
-from afresh import printed_afresh, run_afresh
+from afresh import run_afresh
 
 import hf_dialemb
 from hf_dialemb.data import load_dialogues
 
 ROOT = Path(__file__).parents[1]
-HELPERS = {
-    "hardware",
-    "processes",
-    "encoder_tables",
-    "official_dial2vec",
-    "dial2vec_step_worker",
-    "utterance_step_worker",
-}
-DATA = {"turn_scale"}
-"""Those that read corpora from HF_DIALEMB_DATA."""
-
-SAMPLED = {"topics"}
-"""Those that ask the package for real corpora: the sample is given to them instead."""
-
+HELPERS = {"hardware", "processes", "encoder_tables", "official_dial2vec"}
 NEEDS = {
     "index_scale": ("lancedb",),
     "turn_scale": ("lancedb",),
     "topics": ("bertopic", "umap"),
-    "render_readme": ("hf_dialemb.papers",),
+    "render": ("hf_dialemb.papers",),
 }
-HELP_ALONE = {"gpu", "bench", "peers"}
-"""Programs that need a GPU, the others, or peers' weights: their command lines are read."""
 
 
 def here(program):
@@ -53,7 +34,7 @@ def here(program):
     It does what the program asks of itself.
     """
 
-    def answer_of(file, *words, environment=None):
+    def answer_of(file, *words):
         with (
             contextlib.redirect_stdout(io.StringIO()) as output,
             pytest.MonkeyPatch.context() as patch,
@@ -74,45 +55,6 @@ def running(file):
     )
 
 
-def answer_of(file, *words, environment=None):
-    """Stand for `processes.answer_of`: fork from a process that has imported the libraries."""
-    program, *words = words if file == "-c" else (running(file), *words)
-    return json.loads(
-        printed_afresh(program, *words, environment=os.environ | (environment or {})).splitlines()[
-            -1
-        ]
-    )
-
-
-AT_PIPES = """
-import os, sys
-if os.fork():
-    os._exit(0)
-os.dup2(os.open(sys.argv.pop(1), os.O_RDONLY), 0)
-os.dup2(os.open(sys.argv.pop(1), os.O_WRONLY), 1)
-"""
-
-
-def side(name, file, *words, environment=None):
-    """Stand for `processes.Side`.
-
-    The process is a fork that goes on, and answers through a pipe.
-    """
-    made = object.__new__(importlib.import_module("processes").Side)
-    with tempfile.TemporaryDirectory() as place:
-        pipes = [f"{place}/{end}" for end in ("in", "out")]
-        for pipe in pipes:
-            os.mkfifo(pipe)
-        program, surroundings = AT_PIPES + running(file), os.environ | (environment or {})
-        printed_afresh(program, *pipes, *words, environment=surroundings)
-        stdin, stdout = open(pipes[0], "w"), open(pipes[1])  # noqa: PTH123, SIM115
-    made.name, made.process = (
-        name,
-        SimpleNamespace(stdin=stdin, stdout=stdout, kill=stdin.close, wait=stdout.close),
-    )
-    return made
-
-
 def sample(_corpus, *rest, split=None):
     """Stand for `load_dialogues`: the package's sample in place of any corpus."""
     return load_dialogues("sample", None, split or [*rest, "train"][-1])
@@ -125,13 +67,16 @@ def samples(_program):
 
 STATIC = {"OURS": "dialogue-static", "MINILM": "dialogue-static"}
 RUNS: dict[str, tuple[str, dict[str, object]]] = {
+    "bench": ("--help", {}),
+    "gpu": ("--help", {}),
+    "peers": ("--help", {}),
     "dial2vec_step": (
-        "--small --steps 1 --warm-up 0 --dialogues 2 --data-dir FOLDER --output OUT",
+        "--small --steps 1 --dialogues 2 --output OUT",
         {"SIDES": lambda program: {name: program.SIDES[name] for name in program.COMPARED[:2]}},
     ),
     "encoders": ("--model dialogue-static --task rate --seeds 1 --output OUT", {"READ": "sample"}),
     "encoding": (
-        "--model all-MiniLM-L6-v2 --word @bfloat16 dialogue-static --utterances 8 "
+        "--model all-MiniLM-L6-v2 --side bfloat16 dialogue-static --utterances 8 "
         "--dialogues 2 --rounds 1 "
         "--output OUT",
         {},
@@ -143,8 +88,7 @@ RUNS: dict[str, tuple[str, dict[str, object]]] = {
         "--vectors 600 --output OUT",
         {"QUERIES": 3, "CORPUS": "sample", "answer_of": here},
     ),
-    "render_cards": ("--check", {}),
-    "render_readme": ("--check", {}),
+    "render": ("--check", {}),
     "retrieval_metrics": ("--dialogues 200 --beside 100 --rounds 1 --output OUT", {}),
     "startup": (
         "--repeats 1 --output OUT",
@@ -165,33 +109,18 @@ RUNS: dict[str, tuple[str, dict[str, object]]] = {
 
 def test_every_program_is_run_or_has_a_reason():
     programs = {file.stem for file in (ROOT / "benchmarks").glob("*.py")}
-    assert programs == {*RUNS, *HELP_ALONE, *HELPERS}
-    scripts = {file.stem for file in (ROOT / "training_scripts").glob("*.py")}
-    assert scripts == {
-        "choose_weights",
-        "hear",
-        "make_sample",
-        "merge",
-        "pack_star",
-        "ship",
-        "train",
-    }
+    workers = {name for name in programs if name.endswith("_worker")}
+    assert programs == {*RUNS, *HELPERS, *workers}
 
 
 @pytest.fixture
 def run(monkeypatch, tmp_path):
-    """Runs a program of benchmarks/ in this process with other constants, or those made of its own.
-
-    Its exit code.
-    """
+    """Run a program of benchmarks/ here with other constants, and return its exit code."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     monkeypatch.chdir(ROOT)
 
     def run(name, words, constants):
         module = importlib.import_module(name)
-        for process, fork in (("answer_of", answer_of), ("Side", side)):
-            if hasattr(module, process):
-                monkeypatch.setattr(module, process, fork)
         for constant, value in constants.items():
             monkeypatch.setattr(module, constant, value(module) if callable(value) else value)
         monkeypatch.setattr(sys, "argv", [name, *words])
@@ -222,39 +151,15 @@ def trained(tiny_bert, tmp_path_factory) -> Path:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
 def test_a_benchmark_runs(name, run, tmp_path, monkeypatch):
-    if name in DATA and "HF_DIALEMB_DATA" not in os.environ:
-        pytest.skip("HF_DIALEMB_DATA does not name the folder of real corpora")
     missing = [package for package in NEEDS.get(name, ()) if find_spec(package) is None]
     if missing:
         pytest.skip(f"not installed: {', '.join(missing)}")
-    places = {"OUT": tmp_path / "out.json", "FOLDER": tmp_path / "folder"}
-    if name in SAMPLED:
-        monkeypatch.setattr(hf_dialemb, "load_dialogues", sample)
+    monkeypatch.setattr(hf_dialemb, "load_dialogues", sample)
     words, constants = RUNS[name]
-    filled = [
-        next(
-            (
-                word.replace(key, str(place))
-                for key, place in places.items()
-                if word.split("=")[-1] == key
-            ),
-            word,
-        )
-        for word in words.split()
-    ]
-    assert run(name, filled, constants) in (
-        None,
-        0,
-        1,
-    )  # 1: a bound of the whole size does not hold
-    assert "OUT" not in words or (tmp_path / "out.json").stat().st_size
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(HELP_ALONE))
-def test_a_program_that_needs_more_shows_its_help(name, run, capsys):
-    assert run(name, ["--help"], {}) == 0
-    assert "--output" in capsys.readouterr().out
+    output = tmp_path / "out.json"
+    code = run(name, words.replace("OUT", str(output)).split(), constants)
+    assert code in (None, 0, 1)  # 1: what holds at the whole size does not hold
+    assert "OUT" not in words or output.stat().st_size
 
 
 def test_ratios_well_below_the_committed_ones_have_fallen(run):
@@ -272,13 +177,6 @@ def test_ratios_well_below_the_committed_ones_have_fallen(run):
     assert bench.fallen([rows[0], quicker], rows) == bench.fallen(rows, rows) == []
     slower = [bench.row(title, other, [12.0]), rows[1]]
     assert bench.fallen(slower, rows) == ["import hf_dialemb beside import torch: 12.00, was 16.00"]
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU is here")
-def test_without_a_gpu_its_program_says_so_and_measures_nothing(run, tmp_path, capsys):
-    assert run("gpu", ["--output", str(tmp_path / "gpu.json")], {}) is None
-    assert capsys.readouterr().out == "There is no GPU here: nothing is measured\n"
-    assert not (tmp_path / "gpu.json").exists()
 
 
 @pytest.mark.slow
@@ -328,5 +226,7 @@ def test_an_encoder_hears_and_its_training_merges(tmp_path):
     assert {"sample/train", "sgd/train"} <= set(run.settings()["corpus"])
     texts = ["may I have your number?"]
     before = hf_dialemb.load_encoder("dialogue-minilm").encode_utterances(texts)
-    cosine = (before @ hf_dialemb.load_encoder(run).encode_utterances(texts).T).item() / (before @ before.T).item()
+    cosine = (before @ hf_dialemb.load_encoder(run).encode_utterances(texts).T).item() / (
+        before @ before.T
+    ).item()
     assert 0.9 < cosine < 1.1  # one step of a rate that rises from nothing

@@ -19,6 +19,7 @@ from hf_dialemb.evaluation.results.contamination import learnt_sets
 from hf_dialemb.evaluation.results.result_tables import markdown_table, table_lines
 from hf_dialemb.evaluation.results.rows import merge_results, read_results
 from hf_dialemb.hashing import sha256
+from hf_dialemb.hub.card.figures import shipped_figures
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 from hf_dialemb.hub.published_folder import PublishedFolder
 from hf_dialemb.storage.files import appearing_whole, write_json_atomically
@@ -69,6 +70,10 @@ def ship(run: Path, name: str, results: Sequence[Path], output: Path = FOLDER) -
             raise InputError(f"{run}: got a run without an adapter or a table; merge or distil it")
         files = sorted(file for file in folder.rglob("*") if file.is_file())
         (folder / PublishedFolder.CARD).write_text(_card(run, name, results), encoding="utf-8")
+        if rows := merge_results([read_results(path) for path in results]):
+            (folder / PublishedFolder.RESULTS).mkdir()
+            table = folder / PublishedFolder.RESULTS / "figures.md"
+            table.write_text(markdown_table(rows), encoding="utf-8")
         record = {
             "corpora": ["/".join(part) for part in sorted(learnt_sets(RunFolder(run).settings()))],
             "backbone": backbone,
@@ -108,7 +113,7 @@ def _card(run: Path, name: str, results: Sequence[Path]) -> str:
         "pipeline_tag": "sentence-similarity",
         "tags": tags,
     }
-    rows = merge_results([read_results(path) for path in results])
+    figures = figures_table(name, results)
     body = [
         f"---\n{yaml.safe_dump(front, sort_keys=False)}---\n\n# {name}\n",
         _KINDS[settings["method"]].format(**facts) + "\n",
@@ -119,9 +124,19 @@ def _card(run: Path, name: str, results: Sequence[Path]) -> str:
         "\nWhat is measured below is none of these splits, unless marked †; single utterances of "
         "Dialog2Flow's "
         "evaluation file stand in SGD's train split too. `make checkpoints` makes it again.\n",
-        *(["## Figures\n\n" + markdown_table(rows)] if rows else []),
+        *(["## Figures\n\n" + figures] if figures else []),
     ]
     return "\n".join(body).rstrip() + "\n"
+
+
+def figures_table(name: str, results: Sequence[Path]) -> str:
+    """Return the first figure of each task as a table; nothing without figures."""
+    shown = shipped_figures(name, results).shown
+    if not shown:
+        return ""
+    head = ["All are in `results/figures.md`; the first of each task:\n"]
+    head += ["| Corpus | Figure | | |", "| :-- | :-- | --: | --: |"]
+    return "\n".join([*head, *(figure.line for figure in shown)])
 
 
 if __name__ == "__main__":

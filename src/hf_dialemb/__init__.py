@@ -17,12 +17,47 @@ from typing import Any
 
 import wrapt
 
-from .hooks import names_of_stub
+from .hooks import lazy_names
 from .methods import METHODS, get_method, register, register_method
 
 __version__ = "0.1.0"
 
-__getattr__, __dir__, __all__ = names_of_stub(__name__, __file__)
+# as in __init__.pyi, which type checkers read
+_PLACES = {
+    ".apps.flow.extract": ["extract_flow"],
+    ".apps.search.dialogue_index": ["DialogueIndex"],
+    ".apps.search.search": ["search"],
+    ".apps.search.turn_index": ["TurnIndex"],
+    ".apps.topics.model": ["find_topics", "load_topics"],
+    ".data": ["load_dialogues"],
+    ".dialogue": ["Dialogue", "Turn"],
+    ".encoders.load_encoder": ["load_encoder"],
+    ".errors": ["InputError"],
+    ".evaluation.evaluating": ["evaluate"],
+    ".hub.publishing": ["push"],
+    ".methods": ["register"],
+    ".methods.dial2vec": ["Dial2VecConfig", "Dial2VecModel"],
+    ".methods.dialog2flow": ["Dialog2FlowConfig", "Dialog2FlowModel"],
+    ".methods.dialogue_cse": ["DialogueCSEConfig", "DialogueCSEModel"],
+    ".methods.dse": ["DSEConfig", "DSEModel"],
+    ".methods.dual_encoder": [
+        "DualEncoderConfig",
+        "DualEncoderModel",
+        "TransformerDualEncoderConfig",
+        "TransformerDualEncoderModel",
+    ],
+    ".methods.encoding": ["encode"],
+    ".methods.method": ["Method"],
+    ".methods.multi_granularity": ["MultiGranularityConfig", "MultiGranularityModel"],
+    ".methods.ranker": ["load_ranker"],
+    ".methods.turns": ["TurnsConfig", "TurnsModel"],
+    ".methods.utterance": ["encode_utterances"],
+    ".storage.pretrained": ["weights"],
+    ".training.trainer": ["DialogueTrainer"],
+    ".training.training_run": ["train"],
+}
+
+__getattr__, __dir__, __all__ = lazy_names(__name__, _PLACES)
 
 
 def _register_on_first_use(auto: ModuleType) -> None:

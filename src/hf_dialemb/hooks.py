@@ -1,9 +1,5 @@
-"""Names that load at their first use.
+"""Names that load at their first use, and registries that other packages add to."""
 
-Those of a stub, and registries that other packages add to by entry points.
-"""
-
-import ast
 import sys
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from importlib import import_module
@@ -99,18 +95,16 @@ class Registry(MutableMapping[str, Any]):
         return self._values
 
 
-def names_of_stub(
-    package: str, file: str
+def lazy_names(
+    package: str, places: Mapping[str, list[str]]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package whose ``__init__.pyi`` lists
-    its names.
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package (PEP 562).
+
+    Args:
+        package: Its name.
+        places: From each of its modules, such as ``".data"``, to the names that it hands on.
     """
-    stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
-    modules = {
-        node.names[0].name: f".{node.module}"
-        for node in stub.body
-        if isinstance(node, ast.ImportFrom)
-    }
+    modules = {name: module for module, names in places.items() for name in names}
 
     def get_attribute(name: str) -> Any:
         if name not in modules:

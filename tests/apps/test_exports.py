@@ -1,6 +1,5 @@
 """Facts about conversations as other programs export them: tables, workbooks, JSON, messengers."""
 
-import datetime
 import json
 from dataclasses import replace
 
@@ -199,24 +198,6 @@ def test_an_export_becomes_the_dialogue_that_it_is_of(tmp_path, name, content):
     assert {dialogue.time for dialogue in result} == {times.get(name, "")}
 
 
-@pytest.mark.parametrize(
-    ("stamps", "time"),
-    [
-        (("12/31/23, 9:41\u202fPM -",), "2023-12-31T21:41:00"),
-        (("5/1/24, 9:41 PM -", "5/2/24, 9:41 PM -"), "2024-05-01T21:41:00"),
-        (("01/05/24, 9:41 pm -", "13/05/24, 9:41 pm -"), "2024-05-01T21:41:00"),
-        (("01/05/24, 21:41 -", "05/13/24, 21:41 -"), "2024-01-05T21:41:00"),
-        (("[01.05.24, 21:41:10]",), "2024-05-01T21:41:10"),
-        (("[2024-05-01, 21:41:10]",), "2024-05-01T21:41:10"),
-        (("[21:41]",), ""),
-    ],
-)
-def test_the_times_of_a_chat_say_when_it_began(tmp_path, stamps, time):
-    lines = [f"{stamp} {who}: Hi\n" for stamp in stamps for who in ("Ann", "Bob")]
-    (dialogue,) = read_file(tmp_path / "7.txt", "".join(lines), roles="Ann=user,Bob=assistant")
-    assert dialogue.time == time
-
-
 def test_a_line_of_json_may_have_any_of_these_forms(tmp_path):
     lines = [
         {"id": "7", "conversations": [{"from": "human", "value": "Hi"}]},
@@ -230,34 +211,6 @@ def test_a_line_of_json_may_have_any_of_these_forms(tmp_path):
         tmp_path / "d.json", json.dumps(lines[0]) + "\n{", strict=True
     )
     assert ": broken JSON at line 2 column 2" in refusal(tmp_path / "d.json", "[1,\n2")
-
-
-def test_old_spreadsheets_text_is_read_and_told(tmp_path):
-    path = tmp_path / "d.csv"
-    (dialogue,) = read_file(
-        path, "id,role,text\n1,user,Größe – “40”\n1,agent,Café\n".encode("cp1252")
-    )
-    assert [turn.content for turn in dialogue.turns] == ["Größe – “40”", "Café"]
-    remedy = 'if its letters look wrong, as in "Größe", save it as UTF-8'
-    assert remarks(path) == [f"read as cp1252, since it is not UTF-8; {remedy}"]
-
-
-def test_a_workbook_is_read_as_a_table(tmp_path):
-    openpyxl = pytest.importorskip("openpyxl")
-    path, book = tmp_path / "d.xlsx", openpyxl.Workbook()
-    book.create_sheet("notes")
-    rows = [
-        (7.0, "Ann", "Let me look.", 10),
-        (7, "Customer", "Where is my parcel?", 9),
-        (7, "Customer", "Thanks", 11),
-    ]
-    book.active.append(("id", "speaker", "text", "time"))
-    for *row, hour in rows:
-        book.active.append((*row, datetime.datetime(2024, 5, 1, hour)))
-    book.save(path)
-    assert list(load_dialogues(str(path))) == [replace(PARCEL, time="2024-05-01T09:00:00")]
-    assert "passed over the sheet 'notes': has no rows below a header" in remarks(path)
-    assert "cannot be read" in refusal(path, b"no workbook")
 
 
 def test_what_was_done_is_told_once_with_a_count_and_examples(tmp_path):
@@ -277,19 +230,6 @@ def test_what_was_done_is_told_once_with_a_count_and_examples(tmp_path):
     assert not [sentence for sentence in remarks(path, roles=roles) if "guessed" in sentence]
     result = load_dialogues(str(path), roles=roles)
     assert [dialogue.roles for dialogue in result] == [("user", "assistant")] * 2 + [("user",)] * 3
-
-
-def test_a_check_names_every_column_that_was_taken_once(tmp_path, printed, caplog):
-    write(
-        tmp_path,
-        {"d.csv": "ticket_id,sent_at,sender,body,label\n7,10,Customer,Hi,a\n7,11,Ann,Ho,a\n"},
-    )
-    taken = (
-        "columns: read as --columns "
-        "'id=ticket_id,role=sender,content=body,domain=label,time=sent_at'"
-    )
-    assert printed("corpus", "check", tmp_path / "d.csv").count(taken) == 1
-    assert not caplog.messages
 
 
 def test_who_speaks_in_many_conversations_is_the_desk(tmp_path):
@@ -321,30 +261,6 @@ def test_agents_behind_a_bot_have_names_that_come_back(tmp_path):
     words = "Ann=assistant,Ben=assistant,Bot=assistant,*=user"
     assert f"--roles '{words}'" in " ".join(remarks(path))
     assert load_dialogues(str(path), roles=words) == result
-
-
-def test_the_command_converts_any_form_and_says_what_it_guessed(tmp_path, printed, caplog):
-    write(tmp_path, {"d.csv": "id,role,text\n" + CUSTOMER})
-    output = tmp_path / "d.jsonl"
-    assert f"Wrote 1 dialogues to {output}" in printed(
-        "corpus", "convert", tmp_path / "d.csv", "--output", output
-    )
-    assert (
-        "roles: guessed Ann: assistant; to confirm or change it, say --roles 'Ann=assistant'"
-        in caplog.text
-    )
-    assert load_dialogues(str(output)) == [PARCEL]
-    for command in (["embed", "--input"], ["search", "--query", "a parcel", "--corpus"]):
-        words = [
-            *command,
-            str(tmp_path / "d.csv"),
-            "--model",
-            "dialogue-static",
-            "--roles",
-            "Ann=assistant",
-        ]
-        words += ["--output", str(tmp_path / "v.parquet")] if command[0] == "embed" else []
-        assert main(words) == 0
 
 
 def test_a_folder_holds_exports_of_any_form_beside_transcripts(tmp_path):

@@ -110,31 +110,6 @@ def test_speakers_keep_their_own_names(tmp_path):
             ]
 
 
-def test_what_is_malformed_is_refused_with_its_line(tmp_path):
-    for name, content, expected in (
-        (
-            "d.csv",
-            "1,user,Hi\n",
-            ":1: got no column for content (found: 1, user, Hi); say which with --columns",
-        ),
-        ("d.csv", "id,role,text\n1,user\n", ":2: got 2 cell(s), expected 3"),
-        ("d.csv", 'id,role,text\n\n1,user,"Hi\nthere"\n1,user,"Ho" there\n', ":5: got broken CSV"),
-        (
-            "d.csv",
-            'id,role,text\n1,user,Hi\n1,user,"Ho\n',
-            ":3: got broken CSV (unexpected end of data)",
-        ),
-        ("d.csv", "", ": got no dialogue, expected one turn per row"),
-        ("d.csv", "id,role,text\n\n", ": got no dialogue, expected one turn per row"),
-        (
-            "d.txt",
-            "\nHi there\nA: Ho\n",
-            ":2: got 'Hi there' before any speaker, expected 'SPEAKER: text'",
-        ),
-    ):
-        assert refusal(tmp_path / name, content).startswith(expected)
-
-
 def test_malformed_columns_and_roles(tmp_path):
     for option, text, expected in (
         ("columns", "id", "columns: got 'id', expected FIELD=NAME"),

@@ -7,20 +7,16 @@ import json
 from dataclasses import replace
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from browser import BROWSER, Browser
-from openpyxl import load_workbook
 from scipy import stats
 
 import hf_dialemb
-from hf_dialemb.apps.cli import main
 from hf_dialemb.apps.flow.flow_comparison import holm
-from hf_dialemb.apps.topics.edits import no_groups, read_edits
+from hf_dialemb.apps.topics.edits import read_edits
 from hf_dialemb.apps.topics.model import with_new
-from hf_dialemb.apps.topics.taxonomy import read_taxonomy
 from hf_dialemb.apps.topics.topic_comparison import compared_topics, sets_of, wilson
-from hf_dialemb.data import write_jsonl
+from hf_dialemb.apps.topics.topic_groups import no_groups
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.errors import InputError
 
@@ -49,12 +45,6 @@ def edited(tmp_path, *entries, of=None, **more):
             ["topic-1", "topic-2", "topic-3"],
             [2, 0, 0, 0, 1, 1, 1, 2, 2],
         ),
-        (
-            {"together": ["d4", "d0", "d1"]},
-            ["topic-1", "topic-2", "topic-3"],
-            [1, 1, 0, 0, 1, 1, 1, 2, 2],
-        ),
-        ({"apart": ["d0", "d4"]}, ["topic-1", "topic-2", "topic-3"], [0, 0, 0, 0, 1, 1, 1, 2, 2]),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -68,27 +58,21 @@ def test_a_merged_topic_has_the_mean_of_its_dialogues_and_its_first_id(tmp_path)
     result = edited(
         tmp_path, {"merge": ["topic-3", "topic-1"]}, {"rename": "topic-3", "name": "cards"}
     )
-    assert result.ids == ("topic-2", "topic-3")
-    assert result.names == ("", "cards")
+    assert result.ids == ["topic-2", "topic-3"]
+    assert result.names == ["", "cards"]
     assert np.allclose(result.means[1], UNITS[[0, 1, 2, 3, 7, 8]].mean(axis=0))
 
 
 def test_a_topic_is_split_by_its_vectors_and_numbers_are_never_used_again(tmp_path):
     one = edited(tmp_path, {"merge": ["topic-1", "topic-2", "topic-3"]})
     result = edited(tmp_path, {"split": "topic-1", "into": 3}, of=one)
-    assert result.ids == ("topic-1", "topic-4", "topic-5")
+    assert result.ids == ["topic-1", "topic-4", "topic-5"]
     assert result.labels.tolist() == groups().labels.tolist()
     assert np.allclose(result.means, groups().means)
     with pytest.raises(
         InputError, match="expected a new topic; split this one in the folder that it is of"
     ):
         edited(tmp_path, {"split": "topic-1"}, known=["topic-1"])
-
-
-def test_dialogues_that_must_not_go_together_are_on_different_topics(tmp_path):
-    labels = edited(tmp_path, {"apart": ["d0", "d1", "d2"]}).labels
-    assert len({*labels[:3].tolist()}) == 3
-    assert labels[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -122,10 +106,10 @@ def test_an_edit_that_cannot_be_is_one_sentence(tmp_path, entry, message):
 
 def test_new_topics_are_unlike_the_known_and_those_take_back_what_fits():
     known = replace(groups().at([0, 1]), labels=np.full(9, -1, dtype=np.int32))
-    assert with_new(known, UNITS, 0).ids == ("topic-1", "topic-2")  # two dialogues are no topic
+    assert with_new(known, UNITS, 0).ids == ["topic-1", "topic-2"]  # two dialogues are no topic
     more = np.concatenate([UNITS, UNITS[7:], UNITS[7:]])
     result = with_new(replace(known, labels=known.assigned(more)), more, 0)
-    assert result.ids == ("topic-1", "topic-2", "topic-4")
+    assert result.ids == ["topic-1", "topic-2", "topic-4"]
     assert result.labels.tolist() == [0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 2, 2]
 
 
@@ -171,7 +155,7 @@ def test_topics_are_new_grow_or_end_worse_and_chance_is_neither():
     assert same.findings() == ["No topic differs more than chance explains"]
 
 
-def test_parts_are_months_columns_or_halves_of_numbers():
+def test_parts_are_months_or_values_of_a_column():
     dialogues = [
         Dialogue(
             (Turn("user", "hi"),),
@@ -190,99 +174,13 @@ def test_parts_are_months_columns_or_halves_of_numbers():
         "a": 21,
         "b": 39,
     }
-    assert [*sets_of(dialogues, "score")] == ["above 29.5", "at most 29.5"]
+    with pytest.raises(InputError, match="got 0 values of 'score', expected 2 to 20"):
+        sets_of(dialogues, "score")
     with pytest.raises(
         InputError,
         match=r"got 'tema', expected one of month, score, team; choose one\. Did you mean",
     ):
         sets_of(dialogues, "tema")
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("topic\ncards\n", "got the columns topic, expected name, description and examples"),
-        ("name\ncards\ncards\n", "row 3: got 'cards' a second time"),
-        ("name,description\n,lost cards\n", "row 2: got no name"),
-        ("name\n", "got no row"),
-    ],
-)
-def test_a_wrong_taxonomy_is_one_sentence(tmp_path, text, message):
-    (path := tmp_path / "topics.csv").write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match=message):
-        read_taxonomy(path)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"topics": 2}, r"got topics=2 beside it, which decides nothing there"),
-        ({"nowhere": True}, r"got nowhere=True beside it"),
-        ({"vectors": np.eye(2, dtype=np.float32)}, "got ready vectors alone, expected their model"),
-    ],
-)
-def test_what_a_taxonomy_leaves_no_room_for_is_refused(tmp_path, settings, message):
-    (path := tmp_path / "topics.csv").write_text("name\ncards\n", encoding="utf-8")
-    with pytest.raises(InputError, match=message):
-        hf_dialemb.find_topics([], taxonomy=path, **settings)
-
-
-@pytest.mark.slow
-def test_given_topics_are_assigned_first_and_the_rest_is_found(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    wants = {
-        "card": (
-            "my card was stolen",
-            "I lost my debit card",
-            "someone took my bank card",
-            "my credit card is gone",
-        ),
-        "train": (
-            "I need a train",
-            "book me a train ticket",
-            "a train for two people",
-            "find me a train to rome",
-        ),
-    }
-    asks = {"card": "shall I block the card?", "train": "which day do you leave?"}
-    dialogues = [
-        Dialogue(
-            (Turn("user", wants[name][n % 4]), Turn("assistant", asks[name])),
-            f"{name}-{n}",
-            metadata={"team": "=1+1" if n % 2 else "b"},
-        )
-        for name in wants
-        for n in range(20)
-    ]
-    write_jsonl(dialogues, tmp_path / "calls.jsonl")
-    table = (
-        "name,description,examples\nlost cards,someone lost a bank card,my card is "
-        "gone|stolen "
-        "card\n"
-    )
-    (tmp_path / "given.csv").write_text(table, encoding="utf-8")
-    words = ["topics", "calls.jsonl", "--taxonomy", "given.csv", "--compare", "team"]
-    assert main(words) == 0
-    table = pq.read_table("topics/dialogues.parquet").to_pydict()
-    of = {
-        name: {topic for id, topic in zip(table["id"], table["topic"], strict=True) if name in id}
-        for name in wants
-    }
-    assert of["card"] == {"topic-1"}
-    assert not of["train"] & {"topic-1", "none"}
-    assert set(table["name"][:1]) == {"lost cards"}
-    book = load_workbook(tmp_path / "topics/topics.xlsx")
-    assert "'=1+1" in [cell.value for row in book["conversations"] for cell in row]
-    assert book["topics"].column_dimensions["B"].width > len("lost cards")
-    assert not [cell for sheet in book for row in sheet for cell in row if cell.data_type == "f"]
-    (tmp_path / "topics/edits.yaml").write_text(
-        "- {rename: topic-2, name: trips}\n", encoding="utf-8"
-    )
-    assert main(words) == 0
-    assert " trips\n" in capsys.readouterr().out
-    assert {"lost cards", "trips"} <= set(hf_dialemb.load_topics("topics").groups.names)
-    assert main([*words, "--topics", "2"]) == 2
-    assert "got --taxonomy and --topics, expected one of them" in capsys.readouterr().err
 
 
 @pytest.mark.slow

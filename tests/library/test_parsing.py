@@ -7,7 +7,7 @@ import pytest
 from made_up_corpora import write
 
 from hf_dialemb.data import load_dialogues, read_jsonl, write_jsonl
-from hf_dialemb.data.parsing import json_lines, json_list, json_members, table_rows, text_lines
+from hf_dialemb.data.parsing import json_lines, json_list, json_members, table_rows
 from hf_dialemb.data.raw_records import hashed_split
 from hf_dialemb.data.source import Source
 from hf_dialemb.dialogue import Dialogue, Turn
@@ -46,10 +46,6 @@ def test_json_lists_and_members_are_read_without_a_byte_order_mark(tmp_path):
     assert [value for _, value in json_lines(source(tmp_path, mark + b"1\n2\n"), "a.json")] == [
         1,
         2,
-    ]
-    assert [text for _, text in text_lines(source(tmp_path, mark + b"x\r\ny"), "a.json")] == [
-        "x",
-        "y",
     ]
     rows = table_rows(source(tmp_path, mark + b"x,y\n1,2\n"), "a.json", ("x",))
     assert [row for _, row in rows] == [{"x": "1", "y": "2"}]
@@ -109,7 +105,6 @@ def test_lines_and_rows_are_read_one_at_a_time(tmp_path):
 
     for read, content in (
         (json_lines, lambda count: b"\n".join([record] * count)),
-        (text_lines, lambda count: b"\n".join([record] * count)),
         (table_rows, lambda count: b"text\n" + b"\n".join([b"word " * 200] * count)),
     ):
         assert peak(read, content, 3_000) < peak(read, content, 300) + 500_000

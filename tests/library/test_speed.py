@@ -3,16 +3,10 @@
 Batches by tokens, fewer bits for each number, and the same figures.
 """
 
-import os
-import subprocess
-import sys
-
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from training_runs import train, values_of
 
-from hf_dialemb.data import write_jsonl
 from hf_dialemb.encoders.load_encoder import load_encoder
 from hf_dialemb.methods import batching
 from hf_dialemb.methods.batching import batches
@@ -76,36 +70,6 @@ def test_bfloat16_where_faster_gives_nearly_the_same_vectors(texts):
         quick = encoder.encode_utterances(texts)
     assert not np.array_equal(quick, plain)
     assert cosines(plain, quick).min() > 0.999
-
-
-@pytest.mark.slow
-def test_waiting_threads_sleep_unless_the_environment_says_otherwise(
-    tiny_bert, sample_dialogues, tmp_path
-):
-    write_jsonl(sample_dialogues[:2], tmp_path / "some.jsonl")
-    request = ("embed", "--model", tiny_bert, "--input", tmp_path / "some.jsonl", "--output")
-    names = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
-    usual = {name: value for name, value in os.environ.items() if name not in names}
-    usual |= {"OMP_NUM_THREADS": "2", "OMP_DISPLAY_ENV": "VERBOSE"}
-    tables = []
-    for spins, output_lines in (
-        ("4000", {}),
-        ("0", {"OMP_WAIT_POLICY": "PASSIVE"}),
-        ("7", {"GOMP_SPINCOUNT": "7"}),
-    ):
-        words = [
-            sys.executable,
-            "-m",
-            "hf_dialemb.apps.cli",
-            *map(str, request),
-            str(tmp_path / f"{spins}.parquet"),
-        ]
-        run = subprocess.run(
-            words, check=True, capture_output=True, text=True, env=usual | output_lines
-        )
-        assert f"GOMP_SPINCOUNT = '{spins}'" in run.stderr
-        tables.append(pq.read_table(tmp_path / f"{spins}.parquet"))
-    assert all(table.equals(tables[0]) for table in tables)
 
 
 QUICK = {

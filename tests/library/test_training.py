@@ -263,23 +263,6 @@ def test_every_recipe_parses(recipe):
     assert make_settings({"use_cpu": True}, recipe).training.output_dir
 
 
-@pytest.mark.slow
-def test_training_on_real_dialogues_lowers_the_loss(tiny_bert, tmp_path, data_dir):
-    data = {
-        "corpus": "multiwoz",
-        "data_dir": data_dir,
-        "train_split": "train",
-        "max_dialogues": 300,
-        "exclude": "none",
-    }
-    train(
-        tmp_path,
-        **settings(tiny_bert, **data, max_steps=30, logging_steps=5, dropout=0, save_steps=30),
-    )
-    losses = values_of(tmp_path, "loss")
-    assert losses[-1] < losses[0] - 0.02
-
-
 def test_what_an_evaluation_set_holds_is_left_out_of_training(tiny_bert, tmp_path):
     mine, one = tmp_path / "mine.jsonl", settings(tiny_bert, max_steps=1)
     write_jsonl(

@@ -10,23 +10,20 @@ import torch
 import training_runs
 from checkpoints import dual_encoder
 from talks import dialogue
-from training_runs import assert_same, report_of, settings_in, weights_of
+from training_runs import assert_same, report_of, weights_of
 from transformers import AutoModel, AutoTokenizer
 
 from hf_dialemb.data import write_jsonl
 from hf_dialemb.dialogue import ROLES
 from hf_dialemb.encoders import load_encoder
 from hf_dialemb.errors import InputError
-from hf_dialemb.methods import get_method
 from hf_dialemb.methods.dial2vec import Dial2VecExamples, collate
 from hf_dialemb.methods.layout import Truncation
 from hf_dialemb.methods.utterance import mean_of_tokens
 from hf_dialemb.storage.files import locked
 from hf_dialemb.storage.run_folder import RunFolder
 from hf_dialemb.training.data import check_number, label_vectors
-from hf_dialemb.training.dialogues import training_dialogues
 from hf_dialemb.training.measuring import ranked_first
-from hf_dialemb.training.training_run import build_trainer
 
 
 class Runs:
@@ -193,18 +190,6 @@ def test_truncation_is_counted_since_the_run_was_resumed(runs, tmp_path):
     assert report_of(tmp_path / "chosen")["truncation"] == whole
     runs.train(tmp_path / "workers", dataloader_num_workers=1)
     assert report_of(tmp_path / "workers")["truncation"].startswith("truncation was not counted")
-
-
-def test_the_data_know_the_sampler_that_the_trainer_takes(runs):
-    settings = settings_in(runs.run.path, **runs.settings())
-    dialogues = training_dialogues(settings.run, get_method(settings.run.method), 0, print)
-    trainer = build_trainer(settings, str(settings.run.backbone), dialogues, [], print)
-    loader = trainer.get_train_dataloader()
-    assert trainer.train_dataset.sampler is not None
-    loader.dataset.set_epoch(3)
-    assert min(number for batch in loader.batch_sampler for number in batch) >= 3 * len(
-        trainer.train_dataset
-    )
 
 
 def test_scores_are_float32_and_neither_ties_nor_nan_come_first(sample_dialogues):

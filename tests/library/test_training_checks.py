@@ -8,7 +8,7 @@ import pytest
 import torch
 from checkpoints import dual_encoder, save
 from talks import dialogue
-from training_runs import report_of, settings_in, train
+from training_runs import settings_in, train
 from transformers import AutoTokenizer, GPT2Config, GPT2Model, T5Config, T5ForConditionalGeneration
 
 from hf_dialemb.apps.cli import main
@@ -262,23 +262,6 @@ def test_a_tokenizer_pads_with_its_last_token_and_refuses_no_text(
             tokenizer.apply_chat_template([{"role": "user", "content": content}], tokenize=False)
 
 
-@pytest.mark.slow
-def test_codecarbon_measures_the_energy_of_a_run(tmp_path):
-    pytest.importorskip("codecarbon")
-    small = {
-        "method": "dual_encoder",
-        "hidden_size": 8,
-        "embedding_size": 8,
-        "max_dialogues": 20,
-        "max_steps": 1,
-    }
-    train(tmp_path, exclude="none", report_to="codecarbon", **small)
-    energy = report_of(tmp_path)["energy"]
-    assert energy["kwh"] > 0
-    assert 0 < energy["co2eq_kg"] < energy["kwh"]  # no mix of electricity emits a kilogram per kWh
-    assert energy["tool"].startswith("codecarbon ")
-
-
 def learnt_from(**settings: object) -> tuple[list[Dialogue], list[str]]:
     lines: list[str] = []
     run = settings_in(
@@ -385,11 +368,3 @@ def test_vectors_of_responses_are_in_their_order_and_made_once(tmp_path, sample_
     np.testing.assert_allclose(
         response_vectors(texts[::-1], folder, lines.append), expected[::-1], atol=1e-6
     )
-
-
-@pytest.mark.parametrize(
-    "method", [name for name in ("dual_encoder", "deep_attention_matching") if name in METHODS]
-)
-def test_rankers_of_words_have_no_dropout(method, sample_dialogues):
-    with pytest.raises(InputError, match=f"dropout: got 0.1, but {method} has none; leave it out"):
-        get_method(method).model_class.build(None, sample_dialogues[:3], 0.1)

@@ -3,13 +3,9 @@
 What is asked of which turns, and its loss against the vectors of `encode_turns`.
 """
 
-import shutil
-
 import pytest
 import torch
-from training_runs import assert_same, weights_of
 
-import hf_dialemb
 from hf_dialemb import Dialogue, InputError, Turn
 from hf_dialemb.encoders.load_encoder import model_encoder
 from hf_dialemb.methods.layout import Truncation
@@ -160,30 +156,3 @@ def test_turns_that_do_not_fit_beside_the_answer_are_absent(tiny_bert):
     ]
     assert batch["answers"].tolist() == [[1, -1, -1, -1]]
     assert batch["session_mask"].sum() == 2 + 2 * 126  # as many as each turn may have
-
-
-def test_a_stopped_training_ends_in_the_same_weights(tiny_bert, tmp_path):
-    steps = {
-        "max_steps": 3,
-        "save_steps": 1,
-        "per_device_train_batch_size": 2,
-        "learning_rate": 0.01,
-        "window": 3,
-    }
-    steps |= {
-        "dev_dialogues": [ROOM, TALK],
-        "checkpoint_selection": "contrastive_accuracy",
-        "use_cpu": True,
-    }
-    steps |= {
-        "backbone": tiny_bert,
-        "output_dir": tmp_path / "run",
-        "per_device_eval_batch_size": 2,
-    }
-    run = hf_dialemb.train("turns", [ROOM, TALK] * 4, **steps)
-    whole = weights_of(run.path)
-    shutil.rmtree(run.path / "checkpoint-3")
-    run.report_file.unlink()
-    again = hf_dialemb.train("turns", [ROOM, TALK] * 4, **steps)
-    assert again.report()["resumed_from"] == "checkpoint-2"
-    assert_same(weights_of(again.path), whole)

@@ -1,7 +1,4 @@
-"""Items of corpora besides dialogues.
-
-Pairs of sentences, retrieval queries, responses to choose from.
-"""
+"""Items of corpora besides dialogues: pairs of sentences, queries, responses to choose from."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -95,8 +92,7 @@ HEADER = "candidates"  # the key of the first line's object, which no other line
 def draw_candidates(
     dialogues: Sequence[Dialogue], num_candidates: int, responses: str, seed: int
 ) -> list[ResponseSelection]:
-    """Draw candidates for every response that has a context, uniformly from the dialogues' distinct
-    responses.
+    """Draw candidates for every response that has a context, from all distinct responses.
 
     One of the candidates is the true response; no other equals it but for case and blanks.
     ``responses`` chooses the turns as in `RankerConfig`. Raise `InputError` if there are fewer
@@ -137,9 +133,7 @@ def draw_candidates(
 def write_candidates(
     path: Path, selections: Iterable[ResponseSelection], drawn_from: dict[str, Any]
 ) -> None:
-    """Write candidate sets and how they were drawn (corpus, split, seed and the like), whole or not
-    at all.
-    """
+    """Write candidate sets and how they were drawn, such as the corpus, the split and the seed."""
     records: list[dict[str, Any]] = [{HEADER: drawn_from}]
     for selection in selections:
         context = Dialogue(selection.context).to_messages()
@@ -151,10 +145,10 @@ def write_candidates(
 
 
 def read_candidates(path: str | Path) -> tuple[dict[str, Any], list[ResponseSelection]]:
-    """Read candidate sets, and how they were drawn, which is empty if the file does not say.
+    """Read candidate sets, and how they were drawn if the file says so.
 
-    Raise `InputError` if the file cannot be read, a line is malformed, or there is no candidate
-    set.
+    Raises:
+        InputError: The file cannot be read, a line is malformed, or there is no candidate set.
     """
     header: dict[str, Any] = {}
     selections = []

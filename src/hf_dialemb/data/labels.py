@@ -1,6 +1,4 @@
-"""One form for the labels of all corpora.
-
-Cleaned names, 18 dialogue acts, and an action as the name of both.
+"""One form for the labels of all corpora: cleaned names, 18 dialogue acts, and actions.
 
 This is the unified form of Dialog2Flow (its section 4 and appendix A): labels are cleaned alike,
 the 44 names that its twenty corpora use for dialogue acts become 18, and an action is a turn's acts
@@ -24,32 +22,20 @@ _TABLES = tomllib.loads(Path(__file__).with_name("acts.toml").read_text(encoding
 ACTS: dict[str, str] = {
     original: act for act, originals in _TABLES["acts"].items() for original in originals
 }
-"""The paper's map (its table A3).
-
-From the 44 cleaned names of dialogue acts to the 18 normalised ones.
-"""
+"""The paper's map (its table A3) from 44 cleaned names of dialogue acts to 18 normalised ones."""
 
 MORE_ACTS: dict[str, str] = _TABLES["more"]
-"""A continuation of `ACTS`.
-
-Names that the paper's map lacks and that mean the same without doubt.
-"""
+"""Names that `ACTS` lacks and that mean the same without doubt."""
 
 PARENTS = {
     act: act.split()[0]
     for act in _TABLES["acts"]
     if act.startswith(("inform", "request", "confirm"))
 }
-"""From the normalised acts of three families to the family's name.
-
-Any other act is its own parent.
-"""
+"""From the acts of three families to the family's name; any other act is its own parent."""
 
 INTENT_ACTS = ("inform intent", "offer intent")
-"""Acts that only carry an intent as the value of a slot of that name.
-
-They give an intent, and neither act nor slot.
-"""
+"""Acts that carry an intent as the value of a slot, and give neither act nor slot."""
 
 _NO_LABEL = ("other", "not sure", "switch frame")
 _LONGEST_FIRST = sorted(_TABLES["acts"], key=len, reverse=True)
@@ -139,9 +125,7 @@ def unified_dialogue(dialogue: Dialogue) -> Dialogue:
 
 
 def parse_action(label: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Split the name of an action into acts and slots.
-
-    The inverse of `action_name`, for unsorted names too.
+    """Split the name of an action into acts and slots: the inverse of `action_name`.
 
     Only the names of the 18 acts mark where the acts end. Of two that fit, the longer is taken:
     ``"inform success rate"`` has the act "inform success". A name that begins with none of them has
@@ -176,7 +160,12 @@ def _lemma(word: str) -> str:
     """Return the noun lemma of a word, or the word itself; WordNet would be a download."""
     if word in _LEMMAS:
         return _LEMMAS[word]
-    from lemminflect import getLemma
+    try:
+        from lemminflect import getLemma
+    except ImportError:
+        raise InputError(
+            'labels: the package lemminflect is missing; pip install "hf-dialemb[apps]"'
+        ) from None
 
     lemmas: tuple[str, ...] = getLemma(word, upos="NOUN", lemmatize_oov=False)
     return lemmas[0] if lemmas else word

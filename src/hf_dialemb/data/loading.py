@@ -1,4 +1,4 @@
-"""The one door for dialogues: corpora by name, files, datasets on the Hub, and objects in memory."""
+"""The door for dialogues: corpora by name, files, datasets on the Hub, and objects in memory."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping

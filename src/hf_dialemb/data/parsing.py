@@ -3,18 +3,16 @@
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby, zip_longest
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ..errors import InputError
 from .corpus import Files, Reading, Records, Source
-from .raw_records import hashed_split
 
 GET_AGAIN = "the file is damaged or incomplete: get it again"
 # characters in a cell of a table; csv's own limit is less than some annotations take
 LONGEST_CELL = 1 << 24
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _FORMS: dict[type, str] = {list: "a list", dict: "an object"}
 
 
@@ -86,32 +84,6 @@ def json_lines(source: Source, pattern: str) -> Iterator[tuple[str, Any]]:
                 yield f"{name}:{number}", parse_json(f"{name}:{number}", line)
 
 
-def text_lines(source: Source, pattern: str) -> Iterator[tuple[str, str]]:
-    """Read text files line by line, blank lines too."""
-    for name, stream in source.files(pattern):
-        for number, line in enumerate(stream, start=1):
-            text = line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
-            try:
-                yield f"{name}:{number}", text.decode("utf-8").rstrip("\r\n")
-            except UnicodeDecodeError as error:
-                raise InputError(
-                    f"{name}:{number}: broken UTF-8 at byte {error.start}; {GET_AGAIN}"
-                ) from None
-
-
-def parallel_lines(
-    source: Source, patterns: Sequence[str]
-) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Read text files whose lines of the same number belong together."""
-    for lines in zip_longest(*(text_lines(source, pattern) for pattern in patterns)):
-        if None in lines:
-            place = next(line[0] for line in lines if line is not None)
-            raise InputError(
-                f"{place}: {patterns[lines.index(None)]} has no such line; get the files again"
-            )
-        yield lines[0][0], tuple(text for _, text in lines)
-
-
 def table_rows(
     source: Source,
     pattern: str,
@@ -164,34 +136,6 @@ def split_files(read: Callable[..., Records], files: Files, **options: Any) -> R
     return lambda source, split: read(source, files[split][0], **options)
 
 
-def out_of_all(
-    read: Callable[..., Records], pattern: str, split_of: Callable[[Any], str]
-) -> Reading:
-    """Read files that hold every split; a malformed record without a split, "", is part of each."""
-    return lambda source, split: (
-        record for record in read(source, pattern) if split_of(record[1]) in (split, "")
-    )
-
-
-def hashed_by(name: str) -> Callable[[Any], str]:
-    """Choose the split by a hash of the field that is the id, where there is no official split."""
-    return lambda raw: hashed_split(str(raw.get(name)) if isinstance(raw, dict) else "")
-
-
-def named_by(name: str, splits: Mapping[str, str]) -> Callable[[Any], str]:
-    """Choose the split by a field that names it in other words."""
-    return lambda raw: splits.get(str(raw.get(name)), "") if isinstance(raw, dict) else ""
-
-
-def without_empty(name: str, records: Reading) -> Reading:
-    """Leave out the records whose list of turns, the field ``name``, is empty."""
-    return lambda source, split: (
-        record
-        for record in records(source, split)
-        if not isinstance(record[1], dict) or record[1].get(name) != []
-    )
-
-
 def with_split(records: Reading) -> Reading:
     """Put the split before each record, where ids repeat between the splits."""
     return lambda source, split: ((place, (split, raw)) for place, raw in records(source, split))
@@ -205,10 +149,3 @@ def numbered(records: Reading) -> Reading:
             yield place, (f"{split}/{number}", raw)
 
     return named
-
-
-def grouped(rows: Iterable[tuple[str, Any]], key: Callable[[tuple[str, Any]], Any]) -> Records:
-    """Put successive rows of the same key together; the place is that of the first."""
-    for _, group in groupby(rows, key):
-        placed = list(group)
-        yield placed[0][0], [row for _, row in placed]

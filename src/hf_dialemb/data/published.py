@@ -44,9 +44,7 @@ def single_domain(dialogues: Iterable[Dialogue]) -> list[Dialogue]:
 def sets_at_hand(
     data_dir: str | Path | None = None, splits: Sequence[str] = SPLITS, *, names: Sequence[str] = ()
 ) -> Iterator[str]:
-    """List the readable sets, such as ``"sgd/test"``, of the named corpora or of all corpora that
-    have files.
-    """
+    """List the readable sets, such as ``"sgd/test"``, of the named or of all corpora."""
     for corpus in map(get_corpus, sorted(names or CORPORA)):
         for split in corpus.splits if names or corpus.patterns else ():
             if split in splits:

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import Any, TypeVar
 
-from ..dialogue import Turn
 from ..display import visible
 from ..errors import InputError
 
@@ -220,28 +219,6 @@ def flattened(parts: Iterable[Iterable[Item]]) -> tuple[Item, ...]:
 def distinct(names: Iterable[str]) -> tuple[str, ...]:
     """Return the names in lower case, without repetitions."""
     return tuple(dict.fromkeys(name.lower() for name in names))
-
-
-def labelled(role: str, text: str, labels: Iterable[Label]) -> Turn:
-    """Make a turn with labels; a label without a slot is left out."""
-    named = [label for label in labels if label[1]]
-    slots = tuple((slot.lower(), value) for _, slot, value in named)
-    return Turn(role, text, tuple(dict.fromkeys(act for act, _, _ in named)), slots)
-
-
-def marked(utterance: Raw) -> Slots:
-    """Return the slots of an utterance: stretches of its ``tokens``."""
-    spans = field(utterance, "slots", list)
-    tokens = names(utterance, "tokens") if spans else ()
-    slots = []
-    for span in spans:
-        slot, start, end = (
-            field(span, "slot", str),
-            field(span, "start", int),
-            field(span, "exclusive_end", int),
-        )
-        slots.append((slot.lower(), " ".join(tokens[start:end])))
-    return tuple(slots)
 
 
 def hashed_split(identifier: str, parts: int = 10) -> str:

@@ -149,13 +149,14 @@ def decompressed(path: Path) -> Iterator[Stream]:
     """
     with undamaged(path):
         if path.suffix == ".gz":
-            stream: Stream = gzip.open(path)
+            with gzip.open(path) as unzipped:
+                yield unzipped
         elif path.suffix == ".xz":
-            stream = lzma.open(path)
+            with lzma.open(path) as unpacked:
+                yield unpacked
         else:
-            stream = path.open("rb")
-        with stream:
-            yield stream
+            with path.open("rb") as plain:
+                yield plain
 
 
 @contextmanager

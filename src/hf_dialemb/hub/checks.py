@@ -1,10 +1,10 @@
 """Check a folder before anything is sent to the Hub.
 
-Complete, loadable by anyone, and free of harmful files.
+It is complete, anyone can load it, and it holds an export's files and nothing else.
 """
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -15,43 +15,74 @@ from ..errors import InputError
 from ..methods import method_of, register
 from ..storage.pretrained import load_pretrained
 from ..storage.run_folder import RunFolder
-from .contents import machine_paths_in, pickle_in, secrets_in
 from .published_folder import PublishedFolder
 
 _IGNORED = {"__pycache__", ".DS_Store", ".git", ".cache"}
-_ALLOWED_HIDDEN = {".gitattributes", ".eval_results", ".huggingface.yaml"}
-_DATA_SUFFIXES = {".arrow", ".csv", ".gz", ".json", ".jsonl", ".parquet", ".tsv", ".txt"}
+
+SENT = {
+    "model": (
+        "README.md",
+        "results/*.json",
+        "results/*.md",
+        ".eval_results/*.yaml",
+        "config.json",
+        "model*.safetensors",
+        "model.safetensors.index.json",
+        "adapter_config.json",
+        "adapter_model.safetensors",
+        "*token*.json",
+        "vocab.*",
+        "merges.txt",
+        "*.model",
+        "chat_template.jinja",
+        "modules.json",
+        "config_sentence_transformers.json",
+        "sentence_bert_config.json",
+        "hf_dialemb_config.json",
+        "[0-9]_*/config.json",
+        "[0-9]_*/model.safetensors",
+        "[0-9]_*/tokenizer.json",
+    ),
+    "space": ("README.md", "requirements.txt", "*.py", "*.css"),
+    "dataset": ("README.md", "*.parquet", "*.jsonl", "*.json", "*.csv", "*.txt", "*.gz"),
+}
+"""The files of each kind of repository on the Hub that are sent, as patterns.
+
+A model's code is sent too, as far as its config or another file of its code refers to it.
+"""
 
 
 def files_of(folder: Path) -> dict[str, Path]:
-    """Return a folder's files by their paths on the Hub, sorted, without caches and version
-    control; refuse a file.
+    """Return a folder's files by their paths on the Hub, sorted, without caches.
+
+    Refuse a file.
     """
     if not folder.is_dir():
         raise InputError(
             f"{folder} is not a folder; give one from dialemb export, or that of a metric or "
             "dataset"
         )
-    return {path: file for path, file in _entries(folder).items() if file.is_file()}
+    files = {}
+    for file in sorted(folder.rglob("*")):
+        path = file.relative_to(folder)
+        if file.is_file() and not set(path.parts) & _IGNORED:
+            files[path.as_posix()] = file
+    return files
 
 
-def _entries(folder: Path) -> dict[str, Path]:
-    paths = {file.relative_to(folder): file for file in sorted(folder.rglob("*"))}
-    return {path.as_posix(): file for path, file in paths.items() if not set(path.parts) & _IGNORED}
+def check(folder: Path, kind: str, name: str, include: Sequence[str] = ()) -> list[str]:
+    """Return what keeps a folder from being published under a name, in sentences with remedies.
 
-
-def check(folder: Path, kind: str, name: str) -> list[str]:
-    """Return what keeps a folder from being published as one of `KINDS` under a name.
-
-    Sentences with remedies.
+    ``kind`` is a key of `SENT`; ``include`` are patterns of further files to send.
     """
     files = files_of(folder)
-    problems = [] if files else ["the folder is empty"]
-    problems += [*KINDS[kind](folder, name), *_misplaced(folder)]
-    for path, file in files.items():
-        # the people in dialogues may mention any path
-        may_name_paths = kind == "dataset" and "/" in path
-        problems += [f"{path}: {problem}" for problem in _harmful(file, may_name_paths)]
+    problems = list({"model": _model, "space": _space, "dataset": _dataset}[kind](folder, name))
+    sent = {*SENT[kind], *include}
+    if kind == "model":
+        sent |= _modules(folder)
+    for path in files:
+        if not any(fnmatch(path, pattern) for pattern in sent):
+            problems.append(f"{path}: no file of an export; remove it, or --include '{path}'")
     return problems
 
 
@@ -72,29 +103,14 @@ def card_of(folder: Path) -> tuple[dict[str, Any], str]:
     return card.data.to_dict(), card.text  # type: ignore[no-untyped-call]
 
 
-def _misplaced(folder: Path) -> Iterator[str]:
-    for path, entry in _entries(folder).items():
-        if entry.is_symlink():
-            yield f"{path}: a link; put a copy in its place"
-        elif entry.name.startswith(".") and path.partition("/")[0] not in _ALLOWED_HIDDEN:
-            yield f"{path}: a hidden file, which is not published; remove it"
-        elif re.search(r"[\x00-\x1f\\]", entry.name):
-            yield f"{path!r}: not a valid name on the Hub; rename it"
-
-
-def _harmful(file: Path, may_name_paths: bool) -> Iterator[str]:
-    if problem := pickle_in(file):
-        yield f"{problem}, and unpickling runs code; remove it or save safetensors"
-    for line, secret in secrets_in(file):
-        yield f"line {line} looks like {secret}; take it out, and revoke it if it is real"
-    try:
-        place, path = ("", "") if may_name_paths else next(machine_paths_in(file), ("", ""))
-    except (ValueError, RecursionError) as error:
-        yield f"cannot be read ({error}); write it again"
-        return
-    if path:
-        remedy = "export it again" if file.suffix == ".onnx" else "give a name or a relative path"
-        yield f"{place}: got '{path}', an absolute path of a machine; {remedy}"
+def is_checkpoint(folder: Path) -> bool:
+    """Return whether a folder holds a model as training writes it, which is exported first."""
+    config = PublishedFolder(folder).record(PublishedFolder.CONFIG)
+    is_ours = (
+        RunFolder(folder).settings_file.is_file()
+        or method_of(str(config.get("model_type"))) is not None
+    )
+    return is_ours and "auto_map" not in config
 
 
 def _card(folder: Path, remedy: str, *fields: str) -> Iterator[str]:
@@ -110,47 +126,31 @@ def _card(folder: Path, remedy: str, *fields: str) -> Iterator[str]:
             yield f"README.md: field {field} is missing in the front matter; add it"
 
 
-def is_checkpoint(folder: Path) -> bool:
-    """Return whether a folder holds a model of this package as training writes it, which has to be
-    exported first.
-    """
-    config = PublishedFolder(folder).record(PublishedFolder.CONFIG)
-    is_ours = (
-        RunFolder(folder).settings_file.is_file()
-        or method_of(str(config.get("model_type"))) is not None
-    )
-    return is_ours and "auto_map" not in config
-
-
-def _check_model(folder: Path, _name: str) -> Iterator[str]:
-    export = f"run 'dialemb export --model {folder} --output FOLDER' and publish that"
-    config = PublishedFolder(folder).record(PublishedFolder.CONFIG)
-    if not config:
-        yield "config.json is missing: this is not a model; publish a folder that dialemb export wrote"
-    elif not (folder / PublishedFolder.MODULES).is_file() or is_checkpoint(folder):
-        yield f"this is a training checkpoint, or lacks modules.json, which other libraries need; {export}"
-    else:
-        missing = _missing_modules(folder, config)
-        problems = [
-            f"{name} is missing, but the model's code needs it; {export}" for name in missing
-        ]
-        if not any(folder.glob("*.safetensors")):
-            problems.append(f"{PublishedFolder.WEIGHTS} is missing; {export}")
-        yield from problems or _load_errors(folder, config)
+def _model(folder: Path, _name: str) -> Iterator[str]:
     yield from _card(
         folder, f"write one with 'dialemb model card --model {folder} --run RUN', or by hand"
     )
+    export = f"run 'dialemb export --model {folder} --output FOLDER' and publish that"
+    modules = (folder / PublishedFolder.MODULES).is_file()
+    if modules and (folder / PublishedFolder.STATIC).is_dir():
+        return  # a table, which has no config
+    if not modules or is_checkpoint(folder):
+        yield f"this is a training checkpoint, or lacks modules.json; {export}"
+        return
+    missing = [name for name in sorted(_modules(folder)) if not (folder / name).is_file()]
+    for name in missing:
+        yield f"{name} is missing, but the model's code needs it; {export}"
+    if not missing:
+        yield from _load_errors(folder)
 
 
-def _load_errors(folder: Path, config: dict[str, Any]) -> Iterator[str]:
+def _load_errors(folder: Path) -> Iterator[str]:
     """Load a model as its users will, which shows what is missing, damaged or not finite."""
     from transformers import AutoModel, AutoTokenizer
 
     register()
-    if (
-        isinstance(config.get("auto_map"), dict)
-        and method_of(str(config.get("model_type"))) is None
-    ):
+    config = PublishedFolder(folder).record(PublishedFolder.CONFIG)
+    if "auto_map" in config and method_of(str(config.get("model_type"))) is None:
         return  # code of others, which must not run here
     try:
         load_pretrained(AutoModel, str(folder))
@@ -159,37 +159,33 @@ def _load_errors(folder: Path, config: dict[str, Any]) -> Iterator[str]:
         yield str(error)
 
 
-def _missing_modules(folder: Path, config: dict[str, Any]) -> list[str]:
-    """Return the Python files that the config or another Python file refers to, and that the folder
-    lacks.
-    """
+def _modules(folder: Path) -> set[str]:
+    """Return the Python files that the config or another Python file refers to."""
     from transformers.dynamic_module_utils import get_relative_imports
 
-    references = config.get("auto_map")
-    parts = references.values() if isinstance(references, dict) else ()
-    names = {str(reference).split("--")[-1].split(".")[0] for reference in parts}
+    references = PublishedFolder(folder).record(PublishedFolder.CONFIG).get("auto_map", {})
+    names = {str(reference).split("--")[-1].split(".")[0] for reference in references.values()}
     names.update(*map(get_relative_imports, folder.glob("*.py")))
-    return sorted(f"{name}.py" for name in names if not (folder / f"{name}.py").is_file())
+    return {f"{name}.py" for name in names}
 
 
-def _check_space(folder: Path, name: str) -> Iterator[str]:
-    problems = [
-        *_card(folder, "a Space needs one with front matter: title, sdk, app_file", "title", "sdk")
-    ]
-    yield from problems
-    front = {} if problems else card_of(folder)[0]
+def _space(folder: Path, name: str) -> Iterator[str]:
+    remedy = "a Space needs one with front matter: title, sdk, app_file"
+    problems = list(_card(folder, remedy, "title", "sdk"))
+    if problems:
+        yield from problems
+        return
+    front = card_of(folder)[0]
     app = str(front.get("app_file", "app.py"))
-    if front.get("sdk") != "docker" and not (folder / app).is_file():
+    if front["sdk"] != "docker" and not (folder / app).is_file():
         yield f"README.md: field app_file: got '{app}', which is not in the folder; correct it"
     if "metric" in (front.get("tags") or ()) and not (folder / f"{name}.py").is_file():
-        yield f"evaluate looks for {name}.py in a Space of that name; publish it as '{folder.resolve().name}'"
+        own = folder.resolve().name
+        yield f"evaluate looks for {name}.py in a Space of that name; publish it as '{own}'"
 
 
-def _check_dataset(folder: Path, _name: str) -> Iterator[str]:
+def _dataset(folder: Path, _name: str) -> Iterator[str]:
     yield from _card(folder, "dialemb papers corpus unify writes one", "license")
-    if not any(file.suffix in _DATA_SUFFIXES for file in folder.rglob("*.*")):
+    data = SENT["dataset"][1:]
+    if not any(fnmatch(path, pattern) for path in files_of(folder) for pattern in data):
         yield "there is no data; publish a folder that dialemb papers corpus unify wrote"
-
-
-KINDS = {"model": _check_model, "space": _check_space, "dataset": _check_dataset}
-"""The check of each kind of repository on the Hub."""

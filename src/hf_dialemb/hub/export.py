@@ -87,8 +87,7 @@ def export(
     if source in shipped():  # its files are in the published form already
         if dtype or max_shard_size:
             raise InputError(
-                f"--model {source}: is exported as it is; leave --dtype and "
-                "--max-shard-size out"
+                f"--model {source}: is exported as it is; leave --dtype and --max-shard-size out"
             )
         with appearing_whole(output) as folder:
             shutil.copytree(

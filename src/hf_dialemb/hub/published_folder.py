@@ -80,11 +80,7 @@ class PublishedFolder:
 
     WEIGHTS, TOKENIZER_CONFIG = "model.safetensors", "tokenizer_config.json"
     POOLING, STATIC = "1_Pooling", "0_StaticEmbedding"
-    ONNX, INT8, QUANTISATION = "onnx/model.onnx", "onnx/model_int8.onnx", "onnx/quantisation.json"
-    """The graph, that of 8 bits, and the loss of the latter.
-
-    Transformers.js reads the graphs at these places.
-    """
+    EVALUATIONS = ".eval_results/hf_dialemb.yaml"
 
     def record(self, name: str) -> dict[str, Any]:
         """Return a JSON object; an empty one if the file is absent or holds something else."""

@@ -9,7 +9,6 @@ folder makes no commit.
 
 import logging
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +21,7 @@ from ..errors import InputError, hub_errors, unknown_name
 from ..hashing import sha256
 from ..metrics.space import as_space
 from .card.card import write_card
-from .checks import KINDS, card_of, check, files_of, is_checkpoint
+from .checks import SENT, card_of, check, files_of, is_checkpoint
 from .export import export
 from .published_folder import PublishedFolder, check_repo_id
 
@@ -45,6 +44,7 @@ def push(
     commit_message: str | None = None,
     dry_run: bool = False,
     verify: bool = False,
+    include: Sequence[str] = (),
     card: str | Path | None = None,
     report: Report = logger.info,
 ) -> str | None:
@@ -69,6 +69,7 @@ def push(
         commit_message: What the commit says.
         dry_run: Only list the files and whatever stands in the way; nothing is sent.
         verify: Download the commit afterwards, and compare its files with what was sent.
+        include: Patterns of files to send beside those that an export consists of.
         card: Where to write the card as well.
         report: Receives each line of the report.
 
@@ -90,19 +91,22 @@ def push(
         "revision": revision,
         "token": token,
         "commit_message": commit_message,
+        "dry_run": dry_run,
+        "verify": verify,
+        "include": include,
+        "report": report,
     }
     if folder.is_dir() and not is_checkpoint(folder):
-        return publish(folder, repo_id, dry_run=dry_run, verify=verify, report=report, **options)
+        return publish(folder, repo_id, **options)
     with tempfile.TemporaryDirectory(prefix="push-") as place:
         published = Path(place) / repo_id.rpartition("/")[2]
         export(folder, published, dtype=dtype, report=report)
-        if not (
-            published / PublishedFolder.CARD
-        ).is_file():  # an encoder that comes with the package has one
+        # an encoder that comes with the package has one
+        if not (published / PublishedFolder.CARD).is_file():
             write_card(published, folder, results, repo_id=repo_id, licences=licences)
         if card:
             shutil.copyfile(published / PublishedFolder.CARD, card)
-        return publish(published, repo_id, dry_run=dry_run, verify=verify, report=report, **options)
+        return publish(published, repo_id, **options)
 
 
 def publish(
@@ -116,27 +120,32 @@ def publish(
     commit_message: str | None = None,
     dry_run: bool = False,
     verify: bool = False,
+    include: Sequence[str] = (),
     report: Report = print,
 ) -> str | None:
     """Publish a folder in one commit, and return the commit's id; None after a dry run.
 
     The folder is that of a model that `export` wrote, with its card, of a metric, or of a dataset;
-    ``repo_type`` says
-    which: ``model``, ``space`` or ``dataset``. All else is as in `push`, which raises the same
-    errors.
+    ``repo_type`` says which: ``model``, ``space`` or ``dataset``. All else is as in `push`, which
+    raises the same errors.
     """
-    if repo_type not in KINDS:
-        raise unknown_name("repository type", repo_type, KINDS)
+    if repo_type not in SENT:
+        raise unknown_name("repository type", repo_type, SENT)
     check_repo_id(repo_id)
     with as_space(Path(folder)) as written:
         files = files_of(written)
         sizes = {path: file.stat().st_size for path, file in files.items()}
         total = f"{len(files):,} files, {sum(sizes.values()):,} bytes"
-        for line in (
-            [*(f"{size:>14,} {path}" for path, size in sizes.items()), total] if dry_run else ()
-        ):
-            report(line)
-        _check(written, folder, repo_id, repo_type, report)
+        if dry_run:
+            for path, size in sizes.items():
+                report(f"{size:>14,} {path}")
+            report(total)
+        problems = check(written, repo_type, repo_id.split("/")[1], include)
+        for problem in problems:
+            report(f"Refused: {problem}")
+        if problems:
+            more = f" ({len(problems) - 1} more are listed above)" if problems[1:] else ""
+            raise InputError(f"{folder} cannot be published: {problems[0]}{more}")
         if dry_run:
             seen = "private" if private else "public"
             report(
@@ -158,28 +167,6 @@ def publish(
                 _compare(api, files, repo_id, repo_type, commit)
                 report(f"Verified: {len(files):,} files of commit {commit} are those of {written}")
         return commit
-
-
-def _check(written: Path, folder: str | Path, repo_id: str, kind: str, report: Report) -> None:
-    """Report everything that stands in the way, and raise the first.
-
-    Report a card that loads another model.
-    """
-    problems = check(written, kind, repo_id.split("/")[1])
-    for problem in problems:
-        report(f"Refused: {problem}")
-    if problems:
-        more = f" ({len(problems) - 1} more are listed above)" if len(problems) > 1 else ""
-        raise InputError(f"{folder} cannot be published: {problems[0]}{more}")
-    names = re.findall(
-        r"""(?:from_pretrained|SentenceTransformer)\(["']([\w.-]+/[\w.-]+)["']""",
-        card_of(written)[1],
-    )
-    if kind == "model" and names and repo_id not in names:
-        report(
-            f"Note: README.md loads {names[0]}; for {repo_id}, write it again with dialemb model "
-            "card --repo-id"
-        )
 
 
 def _create(

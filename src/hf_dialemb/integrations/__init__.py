@@ -4,6 +4,14 @@ Every name is imported on first use, because each needs its own library; ``__ini
 them.
 """
 
-from ..hooks import names_of_stub
+from ..hooks import lazy_names
 
-__getattr__, __dir__, __all__ = names_of_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        ".batch_encoder": ["BatchEncoder"],
+        ".mteb": ["dialogue_tasks"],
+        ".pipeline": ["DialogueVectorizer"],
+        ".sentence_evaluators": ["DialogueDomainEvaluator", "TaskEvaluator"],
+    },
+)

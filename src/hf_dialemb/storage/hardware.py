@@ -1,13 +1,9 @@
-"""The machine that a program runs on.
-
-Its name for reports, and settings that make good use of it.
-"""
+"""The machine that a program runs on: its name, and settings that make good use of it."""
 
 import contextlib
 import os
 import platform
 import re
-import sys
 from pathlib import Path
 
 # times that a waiting thread looks for work before it sleeps: some tens of microseconds in all
@@ -15,9 +11,7 @@ SPINS = 4000
 
 
 def describe_hardware(gpu: bool) -> str:
-    """Name the GPUs, such as ``"1 x NVIDIA H100"``, or without ``gpu`` the processor and its number
-    of cores.
-    """
+    """Name the GPUs, such as ``"1 x NVIDIA H100"``, or without ``gpu`` the processor."""
     if gpu:
         import torch
 
@@ -29,23 +23,8 @@ def describe_hardware(gpu: bool) -> str:
     return f"{[*names, platform.processor() or platform.machine()][0]}, {os.cpu_count()} cores"
 
 
-def peak_memory() -> int | None:
-    """Return the most bytes of memory that this process has had.
-
-    None on Windows, which does not count them so.
-    """
-    if sys.platform == "win32":
-        return None
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
-        1 if sys.platform == "darwin" else 1024
-    )
-
-
 def let_waiting_threads_sleep() -> None:
-    """Make threads that wait for one another sleep after a short spin, which leaves cores to
-    processes that work.
+    """Make threads that wait for one another sleep after a short spin, and leave cores to others.
 
     Sets ``GOMP_SPINCOUNT`` and ``KMP_BLOCKTIME``, unless the user has set them or
     ``OMP_WAIT_POLICY``. Call it before torch is imported, which reads them then. Results stay the
@@ -61,17 +40,14 @@ def let_waiting_threads_sleep() -> None:
 
 
 def multiplies_bfloat16() -> bool:
-    """Return whether the processor multiplies bfloat16 itself, which takes a third of the time of
-    float32.
-    """
+    """Return whether the processor multiplies bfloat16 itself, in a third of float32's time."""
     import torch
 
     return torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
 
 
 def bfloat16_where_faster() -> contextlib.AbstractContextManager[object]:
-    """Return a context in which models on the CPU compute in bfloat16, if the CPU multiplies that
-    itself.
+    """Return a context in which models compute in bfloat16, if the CPU multiplies that itself.
 
     It is for many texts whose vectors are not stored, as the vectors differ a little from those of
     float32.

@@ -83,9 +83,7 @@ class RunFolder:
 
 
 def check_same(file: Path, now: Mapping[str, Any], what: str) -> None:
-    """Refuse to go on in the folder of a file with other settings, or on other data, than the file
-    holds.
-    """
+    """Refuse to go on in a folder with other settings or data than one of its files holds."""
     before = read_object(file, RunFolder.REMEDY) if file.exists() else {}
     for name, value in now.items():
         if name in before and before[name] != value:
@@ -124,9 +122,7 @@ def write_sentence_files(
     similarity: str = "cosine",
     default_prompt: str | None = None,
 ) -> None:
-    """Write the files of a sentence-transformers model, with module types as all its versions name
-    them.
-    """
+    """Write the files of a sentence-transformers model, whose module types all versions know."""
     listed = [
         {
             "idx": index,
@@ -150,10 +146,7 @@ def write_sentence_files(
 
 
 def write_files_of_our_own(folder: Path, config: Any) -> None:
-    """Write those of a model of this package.
-
-    Its own ``forward`` gives the vector of a text or of messages.
-    """
+    """Write those of a model whose own ``forward`` gives the vector of a text or of messages."""
     pooled = {"method": "forward", "method_output_name": "pooler_output"}
     settings = {
         "transformer_task": "feature-extraction",

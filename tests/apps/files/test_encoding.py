@@ -3,8 +3,6 @@
 Every text is read right, or what it was read as is told with its remedy.
 """
 
-import codecs
-
 import pytest
 from read_files import read
 
@@ -186,13 +184,6 @@ def test_tables_transcripts_and_captions_are_read_alike(tmp_path, encoding, lang
         (dialogue,), remarks = read(tmp_path / name, tmp_path, roles="*=user")
         assert [turn.content for turn in dialogue.turns] == [text for _, text in turns]
         assert "read as" in remarks
-
-
-def test_byte_order_marks_are_no_text(tmp_path):
-    for mark in (codecs.BOM_UTF8, codecs.BOM_UTF8 * 2):
-        (tmp_path / "a.txt").write_bytes(mark + b"Ann: Hi\n\xef\xbb\xbfBob: Ho\n")
-        (dialogue,), _ = read(tmp_path / "a.txt", tmp_path, roles="Ann=user,Bob=assistant")
-        assert [turn.name for turn in dialogue.turns] == ["Ann", "Bob"]
 
 
 def test_an_escape_in_a_terminal_colour_does_not_make_utf8_another_encoding(tmp_path):

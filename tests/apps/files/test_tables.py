@@ -330,12 +330,6 @@ def test_other_columns_are_metadata_if_they_have_one_value_in_each_dialogue(tmp_
     assert "left out columns whose values differ within a dialogue: 'note'" in remarks
 
 
-def test_names_of_metadata_are_not_those_of_fields(tmp_path):
-    path = write(tmp_path / "d.csv", "conversation_id,role,text,Topic,id", "1,user,Hi,a,9")
-    (dialogue,), _ = read(path, tmp_path)
-    assert (dialogue.metadata, dialogue.domains) == ({"id_column": 9}, ("a",))
-
-
 def test_rows_without_an_id_may_be_those_of_the_dialogue_above(tmp_path):
     path = write(
         tmp_path / "d.csv", "id,role,text", "1,user,Hi", ",agent,Ho", "2,user,Bye", ",agent,Bye"
@@ -361,14 +355,6 @@ def test_the_whole_beginning_decides_what_separates_cells(tmp_path, mark, start)
         rows[1][2],
         rows[2][2],
     ]
-
-
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252"])
-def test_encodings(tmp_path, encoding):
-    rows = ("id,role,text", "1,user,Größe – “40”, bitte".replace(", ", "; "), "1,agent,Café")
-    assert spoken(read(write(tmp_path / "d.csv", *rows, encoding=encoding), tmp_path)[0])["1"][
-        1
-    ] == ("assistant", "Café")
 
 
 ROWS = [
@@ -446,14 +432,6 @@ def test_a_sheet_is_refused_where_nothing_has_sheets(tmp_path):
         InputError, match=r"got the sheet 'May', which only files of Excel have; leave it out"
     ):
         load_dialogues(path, sheet="May")
-
-
-def test_packed_files_are_to_be_unpacked(tmp_path):
-    (tmp_path / "slack.zip").write_bytes(b"PK")
-    with pytest.raises(
-        InputError, match=r"slack\.zip: got a file of an unknown form, expected .*; unpack it"
-    ):
-        load_dialogues(tmp_path / "slack.zip")
 
 
 def test_a_sheet_of_another_form_is_passed_over_and_named(tmp_path):

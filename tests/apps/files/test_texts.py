@@ -1,4 +1,4 @@
-"""Texts lose markup, quoted earlier mail, signatures and what a speaker repeats, and nothing else."""
+"""Texts lose markup, quoted mail, signatures and what a speaker repeats, and nothing else."""
 
 import builtins
 

@@ -1,4 +1,4 @@
-"""Files of many forms, made by a program that knows what they hold, are read right or asked about."""
+"""Files made by a program that knows what they hold are read right or asked about."""
 
 import pytest
 from variant_files import judge, variant

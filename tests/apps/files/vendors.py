@@ -21,8 +21,7 @@ def examples(family):
 
 
 def drafts_in(value):
-    """Return the drafts of a JSON value by the forms that its records have, these forms' names, and what
-    was noted."""
+    """Return the drafts of a JSON value, the names of the forms of its records, and the notes."""
     notes, drafts, names = Notes(), [], []
     for record in conversations_of(value, record_forms()):
         form = next(form for form in record_forms() if form.has(record))

@@ -143,35 +143,37 @@ def test_a_model_can_be_made_by_the_trainer(tiny_bert, sample_dialogues, tmp_pat
     assert trainer.train().global_step == 1
 
 
-@pytest.mark.habit("label_smoothing_factor", "refused: no method has labels of classes")
-def test_label_smoothing_is_refused(training):
-    with pytest.raises(InputError, match="label_smoothing_factor"):
-        training(arguments={"label_smoothing_factor": 0.1})
+@pytest.mark.habit("Trainer(label_smoothing_factor, push_to_hub without a name)", "refused")
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [({"label_smoothing_factor": 0.1}, "label_smoothing_factor"), ({"push_to_hub": True}, "hub_m")],
+)
+def test_arguments_without_effect_are_refused(training, arguments, name):
+    with pytest.raises(InputError, match=name):
+        training(arguments=arguments)
 
 
-@pytest.mark.habit("train(metric_for_best_model=...)", "refused: checkpoint_selection chooses")
-def test_a_metric_without_effect_is_refused(tiny_bert, sample_dialogues, tmp_path):
-    with pytest.raises(InputError, match="metric_for_best_model"):
-        hf_dialemb.train(
-            "dse",
-            sample_dialogues,
-            output_dir=tmp_path,
-            backbone=tiny_bert,
-            metric_for_best_model="x",
-        )
-
-
-@pytest.mark.habit("fp16 on a processor", "refused")
-def test_fp16_on_a_processor_is_refused(tiny_bert, sample_dialogues, tmp_path):
-    with pytest.raises(InputError, match="fp16"):
-        hf_dialemb.train(
-            "dse",
-            sample_dialogues,
-            output_dir=tmp_path,
-            backbone=tiny_bert,
-            fp16=True,
-            use_cpu=True,
-        )
+@pytest.mark.habit(
+    "metric_for_best_model; fp16, fsdp, deepspeed or use_liger_kernel where it lacks something",
+    "one sentence",
+)
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"metric_for_best_model": "x"},
+        {"fp16": True, "use_cpu": True},
+        {"fsdp": True},
+        {"deepspeed": {"zero_optimization": {"stage": 3}}},
+        {"use_liger_kernel": True},
+    ],
+)
+def test_what_has_no_effect_or_lacks_something_is_one_sentence(
+    tiny_bert, sample_dialogues, tmp_path, setting
+):
+    settings = {"output_dir": tmp_path, "backbone": tiny_bert, "max_steps": 1, **setting}
+    with pytest.raises(InputError, match=next(iter(setting))) as refused:
+        hf_dialemb.train("dse", sample_dialogues[:16], **settings)
+    assert "\n" not in str(refused.value)
 
 
 @pytest.mark.habit("train(callbacks=[...])", "works")
@@ -213,26 +215,6 @@ def test_fsdp_is_switched_on_by_true(tiny_bert, tmp_path):
         assert make_settings({**values, "fsdp": value}).training.fsdp
 
 
-@pytest.mark.habit(
-    "fsdp or deepspeed without their launcher or package, use_liger_kernel", "one sentence"
-)
-@pytest.mark.parametrize(
-    "setting",
-    [
-        {"fsdp": True},
-        {"deepspeed": {"zero_optimization": {"stage": 3}}},
-        {"use_liger_kernel": True},
-    ],
-)
-def test_what_shards_or_speeds_up_says_what_it_lacks(
-    tiny_bert, sample_dialogues, tmp_path, setting
-):
-    settings = {"output_dir": tmp_path, "backbone": tiny_bert, "max_steps": 1, **setting}
-    with pytest.raises(InputError, match=next(iter(setting))) as refused:
-        hf_dialemb.train("dse", sample_dialogues[:16], **settings)
-    assert "\n" not in str(refused.value)
-
-
 @pytest.mark.habit("hyperparameter_search", "works, by eval_loss")
 def test_trials_have_models_of_their_own(tiny_bert, sample_dialogues, tmp_path, monkeypatch):
     from transformers import hyperparameter_search as searches
@@ -265,9 +247,3 @@ def test_trials_have_models_of_their_own(tiny_bert, sample_dialogues, tmp_path, 
     trainer.hyperparameter_search(lambda trial: trial.params, backend="optuna", n_trials=2)
     assert losses[0] == pytest.approx(untrained)
     assert abs(losses[1] - untrained) > 1e-3
-
-
-@pytest.mark.habit("push_to_hub=True without hub_model_id", "refused before the training")
-def test_a_repository_without_a_name_is_refused(training):
-    with pytest.raises(InputError, match="hub_model_id: got None, expected a repository as org"):
-        training(arguments={"push_to_hub": True})

@@ -218,6 +218,12 @@ def add(commands: Commands) -> None:
                 "action": "store_true",
                 "help": "only list the files and what stands in the way",
             },
+            "--include": {
+                "nargs": "+",
+                "default": [],
+                "metavar": "PATTERN",
+                "help": "send these files too, which are no part of an export",
+            },
             "--verify": {"action": "store_true", "help": "download it afterwards and compare it"},
             **METHOD,
         },
@@ -290,7 +296,6 @@ def add(commands: Commands) -> None:
                 "metavar": "NAME=TERMS:LICENCE",
                 "help": "see above",
             },
-            "--output": {"type": Path, "help": "file to write (default: the README.md)"},
             "--record": {"type": Path, "help": "keep the card's sources in this file"},
             **METHOD,
         },
@@ -356,8 +361,7 @@ def _train(options: argparse.Namespace) -> None:
     if recipe == OWN and steering and "average_with_backbone" not in values:
         raise InputError(
             f"{steering[0]}: got a setting of how weights move, but the recipe {OWN} keeps those "
-            "of its backbone; say "
-            "what to learn, as in --method dial2vec, or leave it out"
+            "of its backbone; say what to learn, as in --method dial2vec, or leave it out"
         )
     settings = make_settings(values, recipe)
     from ...training.training_run import run_training
@@ -409,7 +413,7 @@ def _export(options: argparse.Namespace) -> None:
 def _publish(options: argparse.Namespace) -> None:
     from ...hub.publishing import publish, push
 
-    more = named(options, "private", "revision", "dry_run", "verify")
+    more = named(options, "private", "revision", "dry_run", "verify", "include")
     if options.repo_type == "model":
         push(options.path, options.repo_id, report=say, **more)
     else:
@@ -435,7 +439,7 @@ def _card(options: argparse.Namespace) -> None:
         )
     more = {
         "licences": {name: licence for name, _, licence in parts},
-        **named(options, "repo_id", "output", "record"),
+        **named(options, "repo_id", "record"),
     }
     for path in write_card(options.model, options.training, options.results, **more):
         say(f"Wrote {path}")

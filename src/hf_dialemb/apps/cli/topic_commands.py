@@ -38,10 +38,6 @@ def add(commands: Commands) -> None:
                 "help": "vectors from dialemb embed, instead of embedding again",
             },
             "--topics": {"type": int, "help": "number of topics (default: from the data)"},
-            "--nowhere": {
-                "action": "store_true",
-                "help": "leave conversations on no topic that are little like the rest of theirs",
-            },
             "--names": {"default": "phrases", "help": "phrases, or api:MODEL (default: phrases)"},
             "--segments": {
                 "action": "store_true",
@@ -52,10 +48,6 @@ def add(commands: Commands) -> None:
                 "type": Path,
                 "dest": "earlier",
                 "help": "an earlier output: its topics keep ids and names",
-            },
-            "--taxonomy": {
-                "type": Path,
-                "help": "given topics: a CSV with the columns name, description, examples",
             },
             "--edits": {
                 "type": Path,
@@ -88,8 +80,8 @@ def _run(options: argparse.Namespace) -> None:
     check_writable(output / PAGE, options.input, options.vectors or "")
     if options.segments:
         dialogues = _parts(options, dialogues)
-    place = options.edits or (output / EDITS if (output / EDITS).is_file() else None)
-    edits = read_edits(place) if place else NO_EDITS
+    place = options.edits or output / EDITS
+    edits = read_edits(place) if options.edits or place.is_file() else NO_EDITS
     topics = _topics_of(options, dialogues, output / "cache", edits)
     for topic in topics.by_size:
         say(f"{topic.size:7,} {topic.name}")
@@ -124,36 +116,21 @@ def _parts(options: argparse.Namespace, dialogues: Any) -> Any:
 
 
 def _checked_output(options: argparse.Namespace) -> Path:
-    """Return the folder to write.
+    """Return the folder to write, which is not the one of ``--from``.
 
-    Refuse options that exclude each other, and folders that do not fit.
+    Options that decide nothing beside ``--from`` are refused.
     """
-    from ..topics.topics import RECORD, check_flows
-
-    for first, second in (
-        ("from", "topics"),
-        ("from", "taxonomy"),
-        ("from", "compare"),
-        ("taxonomy", "topics"),
-    ):
-        given = options.earlier if first == "from" else options.taxonomy
-        if given is not None and getattr(options, second) is not None:
-            raise InputError(f"got --{first} and --{second}, expected one of them; leave one out")
-    if options.nowhere and (options.earlier or options.taxonomy):
-        raise InputError(
-            "got --nowhere and --from or --taxonomy, which leave out what fits nowhere; leave out "
-            "--nowhere"
-        )
     if not options.earlier:
         return options.output or Path("topics")
+    for other in ("topics", "compare"):
+        if getattr(options, other) is not None:
+            raise InputError(f"got --from and --{other}, expected one of them; leave one out")
     output: Path = options.output or Path(f"{options.earlier}-{Path(options.input).stem}")
     if output.resolve() == options.earlier.resolve():
         raise InputError(
             f"--output {output}: is what --from goes on from, and would be lost; choose another "
             "folder"
         )
-    if (options.earlier / RECORD).is_file():
-        check_flows(options.earlier, options.flows)
     return output
 
 
@@ -167,18 +144,10 @@ def _topics_of(options: argparse.Namespace, dialogues: Any, cache: Path, edits: 
         "cache": cache,
         "edits": edits,
     }
-    if not options.earlier:
+    model: str | None = None
+    vectors: Any = None
+    if options.model or options.vectors or not options.earlier:
         model, vectors = model_and_vectors(options, dialogues, options.input)
-        return find_topics(
-            dialogues,
-            model,
-            vectors=vectors,
-            nowhere=options.nowhere,
-            **named(options, "topics", "taxonomy"),
-            **more,
-        )
-    given: tuple[Any, Any] = None, None
-    if options.model or options.vectors:
-        given = model_and_vectors(options, dialogues, options.input)
-    model, vectors = given
-    return load_topics(options.earlier, model).update(dialogues, vectors=vectors, **more)
+    if options.earlier:
+        return load_topics(options.earlier, model).update(dialogues, vectors=vectors, **more)
+    return find_topics(dialogues, model, vectors=vectors, topics=options.topics, **more)

@@ -29,22 +29,22 @@ _TAG = re.compile(
 
 
 def transcripts(path: Path, notes: Notes) -> Iterator[Draft]:
-    """Read a transcript, or those of a folder, sorted by name, the files of a folder before its
-    folders.
-    """
+    """Read a transcript, or those of a folder in the order of names, files before folders."""
     for file in files_within(path) if path.is_dir() else [path]:
         if (ending := file.suffix.lower()) not in TRANSCRIPTS:
             continue
         inner = file.relative_to(path) if path.is_dir() else Path(file.name)
-        id, domains = inner.with_suffix("").as_posix(), tuple(filter(None, [inner.parent.name]))
-        problem = Problem(
-            f"{file}:1", "got a file name that is not UTF-8, expected text; rename the file"
-        )
+        id = inner.with_suffix("").as_posix()
+        domains = tuple(filter(None, [inner.parent.name]))
+        read = transcript if ending == ".txt" else _captions
         try:
-            draft = (transcript if ending == ".txt" else _captions)(file, notes)
-            problems = draft.problems if is_text(id) else (*draft.problems, problem)
+            draft = read(file, notes)
             times = _times_of(draft, notes) if path.is_dir() else None
-            yield replace(draft, id=id, domains=domains, problems=problems, times=times)
+            draft = replace(draft, id=id, domains=domains, times=times)
+            if not is_text(id):
+                fault = "got a file name that is not UTF-8, expected text; rename the file"
+                draft = replace(draft, problems=(*draft.problems, Problem(f"{file}:1", fault)))
+            yield draft
         except InputError as error:
             sentence = str(error).removeprefix(f"{file}: ")
             yield Draft(f"{file}:1", "", (), problems=(Problem(f"{file}:1", sentence),))
@@ -62,20 +62,18 @@ def _times_of(draft: Draft, notes: Notes) -> Times | None:
 
 
 def _captions(path: Path, notes: Notes) -> Draft:
-    place, pieces = f"{path}:1", list(_pieces(path, notes))
+    place = f"{path}:1"
+    pieces = list(_pieces(path, notes))
+    if not pieces:
+        fault = "got no caption, expected at least one; remove the file or add its captions"
+        return Draft(place, "", (), problems=(Problem(place, fault),))
     broken = [piece["place"] for piece in pieces if not is_text(piece["content"])]
     problems = [Problem(where, NOT_TEXT) for where in broken]
-    if not pieces:
-        problems.append(
-            Problem(
-                place, "got no caption, expected at least one; remove the file or add its captions"
-            )
-        )
     if not any(piece["speaker"] for piece in pieces):
         _find_names(pieces)
     messages = [
         message_of(turn["place"], turn["role"], turn["content"])
-        for turn in (joined(place, pieces, notes) if pieces else ())
+        for turn in joined(place, pieces, notes)
     ]
     doubt(messages, notes)
     return Draft(place, "", messages, problems=tuple(problems))
@@ -108,10 +106,10 @@ def _pieces(path: Path, notes: Notes) -> Iterator[Message]:
         raise InputError(
             f"{path}: got no captions of the form {ending.upper()} ({error}); export them again"
         ) from None
-    if missing := captions.count("-->") - len(cues) if ending != "sbv" else 0:
-        notes.add(
-            f"left out {missing} captions without text, or whose times cannot be read", str(path)
-        )
+    missing = captions.count("-->") - len(cues)
+    if missing > 0:  # captions of SBV have no such arrows
+        sentence = f"left out {missing} captions without text, or whose times cannot be read"
+        notes.add(sentence, str(path))
     spoken = [list(_voices(cue.raw_text)) for cue in cues]
     repeated = [
         bool(before and lines and before[-1] == lines[0]) for before, lines in pairwise(spoken)

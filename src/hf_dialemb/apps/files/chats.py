@@ -20,7 +20,10 @@ from ...dialogue import UNSPOKEN
 from .field_paths import Record, has, rows_in, value_at
 from .form import Form, Message, continued
 
-LISTS = "messages|conversation|conversations|chat_messages|items|chat|dialog|dialogue|turns|thread|history|contents|input"
+LISTS = (
+    "messages|conversation|conversations|chat_messages|items|chat|dialog|dialogue|turns|thread|"
+    "history|contents|input"
+)
 SPEAKER = "role|from|sender|speaker|author|isCreatedByUser|type|src"
 _TEXT = "content|value|text|parts|refusal|message|utterance|body"
 _TIME = "time|timestamp|created_at|create_time|createdAt|created|date"
@@ -294,9 +297,10 @@ def _pair(record: Record) -> Iterator[Message]:
 
 
 def _listed(record: Record) -> Iterator[Message]:
-    value = next(record[name] for name in LISTS.split("|") if has(record, f"{name}/*"))
+    names = (name for name in LISTS.split("|") if has(record, f"{name}/*"))
+    value: Any = record.get(next(names, ""))
     speakers = record.get("speakers")
-    if isinstance(speakers, list) and has({"texts": value}, "texts/*/$"):
+    if isinstance(speakers, list) and isinstance(value, list) and has(record, f"{LISTS}/*/$"):
         value = [{"role": who, "content": text} for who, text in zip(speakers, value, strict=True)]
     return turns(value)
 

@@ -118,7 +118,7 @@ def _foreign_lines(path: Path) -> bytes:
 
 
 def _best_of(sample: bytes, path: Path, notes: Notes) -> str:
-    """Return the encoding that fits best, and note it; a guess where another fits nearly as well."""
+    """Return the encoding that fits best, and note it; a guess where another fits too."""
     from charset_normalizer import from_bytes
 
     matches = list(from_bytes(sample, cp_isolation=_OTHERS))

@@ -80,22 +80,29 @@ def _walk(value: Any, steps: Steps, most: int | None = None) -> Iterator[Any]:
         return
     names, rest = steps[0], steps[1:]
     if names == ("$",):
-        if isinstance(value, str):
-            yield value
+        yield from (value,) if isinstance(value, str) else ()
     elif names == ("*",):
         if value == []:
             yield _EMPTY
         for item in rows_in(value)[:most]:
             yield from _walk(item, rest, most)
-    elif isinstance(value, list) and names[0].isdecimal():
-        if int(names[0]) < len(value):
-            yield from _walk(value[int(names[0])], rest, most)
-    elif isinstance(value, list) and not (attributes := _attributes(value)):
-        for item in value[:most]:
-            yield from _walk(item, steps, most)
+    elif isinstance(value, list):
+        yield from _walk_list(value, steps, most)
     else:
-        fields = attributes if isinstance(value, list) else value
-        yield from _first(fields, names, rest, most)
+        yield from _first(value, names, rest, most)
+
+
+def _walk_list(items: list[Any], steps: Steps, most: int | None) -> Iterator[Any]:
+    step = steps[0][0]
+    if step.isdecimal():
+        place = int(step)
+        for item in items[place : place + 1]:
+            yield from _walk(item, steps[1:], most)
+    elif attributes := _attributes(items):
+        yield from _first(attributes, steps[0], steps[1:], most)
+    else:
+        for item in items[:most]:
+            yield from _walk(item, steps, most)
 
 
 def _first(fields: Any, names: tuple[str, ...], rest: Steps, most: int | None) -> Iterator[Any]:

@@ -7,7 +7,6 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Mapping
-from hashlib import blake2b
 from html import unescape
 from itertools import islice, takewhile
 from typing import Any
@@ -15,7 +14,10 @@ from typing import Any
 from ...display import counted
 from ...errors import InputError
 
-_BLOCKS = "p|div|br|hr|table|tr|ul|ol|li|blockquote|h[1-6]|pre|section|article|header|footer|body|dt|dd|address"
+_BLOCKS = (
+    "p|div|br|hr|table|tr|ul|ol|li|blockquote|h[1-6]|pre|section|article|header|footer|body|dt|dd|"
+    "address"
+)
 _TAG = re.compile(
     rf"<({_BLOCKS}|span|b|i|u|strong|em|a|img|td|font|script|style)(?:\s[^<>]*)?/?>", re.I
 )
@@ -41,7 +43,8 @@ _QUOTING = re.compile("quote|moz-cite|appendonsend|divRplyFwdMsg")
 _QUOTED = re.compile(r"\s*(?:>|##-.*-##\s*$)")
 _OPENING = re.compile(r"(?:On|Am|Le|El|Il|Em|No dia|Op|Den|Dnia)\b|[^<]{0,99}<\S{1,99}@")
 _WROTE = re.compile(
-    r".*\b(?:wrote|schrieb|écrit|escribió|scritto|escreveu|schreef|skrev|napisał)\b.*:$|.*\d[:.h]\d\d.*> ?[:：]$"
+    r".*\b(?:wrote|schrieb|écrit|escribió|scritto|escreveu|schreef|skrev|napisał)\b.*:$"
+    r"|.*\d[:.h]\d\d.*> ?[:：]$"
 )
 _MOMENT = re.compile(r"\d[:.h]\d\d|@")
 _FROM = re.compile(r"[\s*_]*(?:From|Von|De|Da|Van|Fra|Från|Od)[\s*_]*:")
@@ -53,7 +56,8 @@ _ABOVE = re.compile(
     r"[_-]{5,}|-{3,}[^-]+-{3,}|(?:begin|anfang|début|inicio|inizio|início)\b.{5,40}:", re.I
 )
 _CLOSING = re.compile(
-    r"(?:\S+ ){0,3}(?:regards|wishes|sincerely|mfg|gr(?:ü|ue)(?:ß|ss)en?|cordialement|salutations|saludos?|atentamente|"
+    r"(?:\S+ ){0,3}(?:regards|wishes|sincerely|mfg|gr(?:ü|ue)(?:ß|ss)en?|cordialement|salutations|"
+    r"saludos?|atentamente|"
     r"saluti|atenciosamente|cumprimentos|groet(?:en)?)(?:,(?: \S+){1,3}|\W*)"
     r"|(?:sent|gesendet|envoyé|enviado|inviato|verzonden) "
     r"(?:from|via|von|mit|de|depuis|desde|do|dal?|vanaf|met) "
@@ -107,7 +111,7 @@ class Texts:
 
     def __init__(self, raw: bool = False) -> None:
         self._raw = raw
-        self._hashes = array("Q")  # of the endings of all messages
+        self._hashes = array("q")  # of the endings of all messages
         self._often: dict[int, int] | None = None  # those that are frequent, with their numbers
         self._counts: Counter[str] = Counter()  # turns by what left them
 
@@ -151,7 +155,7 @@ class Texts:
         if self._often is None:
             import numpy as np
 
-            hashes, counts = np.unique(np.frombuffer(self._hashes, np.uint64), return_counts=True)
+            hashes, counts = np.unique(np.frombuffer(self._hashes, np.int64), return_counts=True)
             often = counts >= _OFTEN
             self._often = dict(zip(hashes[often].tolist(), counts[often].tolist(), strict=True))
         messages, *endings = (self._often.get(ending, 0) for ending in _endings(message, text))
@@ -172,17 +176,13 @@ def _lines(text: str) -> list[str]:
 
 
 def _endings(message: Mapping[str, Any], text: str) -> list[int]:
-    """Hash the speaker, and the speaker with each ending of the text, from its last line to all but
-    the first.
-    """
-    state = blake2b(
-        str(message.get("name") or message["role"]).encode("utf-8", "replace"), digest_size=8
-    )
-    hashes = [state.digest()]
+    """Hash the speaker, and the speaker with each ending of the text but the whole."""
+    ending = str(message.get("name") or message["role"])
+    hashes = [hash(ending)]
     for line in islice(reversed(_lines(text)[1:]), _LONGEST_ENDING):
-        state.update(f"\n{line}".casefold().encode("utf-8", "replace"))
-        hashes.append(state.digest())
-    return [int.from_bytes(digest) for digest in hashes]
+        ending += f"\n{line.casefold()}"
+        hashes.append(hash(ending))
+    return hashes
 
 
 def _unquoted(text: str) -> str:
@@ -212,9 +212,7 @@ def _unquoted(text: str) -> str:
 
 
 def _introduction(lines: list[str], place: int) -> tuple[int, bool]:
-    """Return how many lines at a place introduce earlier mail, and whether all that follows is so
-    without a mark.
-    """
+    """Return the number of lines that introduce earlier mail, and whether all below them is so."""
     block = list(takewhile(str.strip, lines[place : place + 8]))
     for length in range(1, min(3, len(block)) + 1 if _OPENING.match(lines[place]) else 0):
         line = " ".join(block[:length]).strip()

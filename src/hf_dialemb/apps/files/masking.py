@@ -47,7 +47,8 @@ _INTRODUCED = re.compile(
     r"me chamo|meu nome é|mijn naam is|ik heet)) "
     rf"({_NAME}(?: {_NAME}){{0,2}}|(?!not |on )\w+(?= ?(?:[.,!?;]|$)| (?:and|und|y|et|e|en)\b))"
     rf"|(?i:\bthis is) ({_NAME}(?: {_NAME}){{0,2}}) (?:speaking|here|calling|from)\b"
-    rf"|\b(?:Mr|Mrs|Ms|Dr|Prof|Herrn?|Frau|Monsieur|Mme|Sra?|Señora?|Signora?|Senhora?|Mevrouw)\b\.? ({_NAME})"
+    r"|\b(?:Mr|Mrs|Ms|Dr|Prof|Herrn?|Frau|Monsieur|Mme|Sra?|Señora?|Signora?|Senhora?|Mevrouw)\b"
+    rf"\.? ({_NAME})"
 )
 _PERSON = re.compile(  # metadata whose values are names
     r"(?:.*[\W_])?(?:agent|author|assignee|caller|client|customer|requester)(?:.?name)?|"
@@ -65,11 +66,11 @@ _NO_NAME |= {*WELL_KNOWN, "email", "phone", "card", "account", "link", "name"}
 def mask(
     dialogues: Iterable[Dialogue], names: Iterable[str] = (), counts: Counter[str] | None = None
 ) -> Iterator[Dialogue]:
-    """Put ``[email]``, ``[phone]``, ``[card]``, ``[account]``, ``[link]`` and ``[name]`` for what
-    may tell who it is.
+    """Put placeholders for what may tell who it is.
 
-    Texts, speakers' names, values of slots, metadata and ids are masked. Names are those that are
-    given, those of the dialogue's speakers, and those after words such as "my name is" or "Mrs."; a
+    They are ``[email]``, ``[phone]``, ``[card]``, ``[account]``, ``[link]`` and ``[name]``. Texts,
+    speakers' names, values of slots, metadata and ids are masked. Names are those that are given,
+    those of the dialogue's speakers, and those after words such as "my name is" or "Mrs."; a
     lower-case word of English is no name. This is no guarantee: names that nobody lists, addresses,
     and what is spelled out stay. Read the result. The placeholders are added to ``counts``, by
     kind. An InputError names a package for numbers that is missing.

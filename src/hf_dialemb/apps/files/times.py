@@ -285,9 +285,7 @@ class Times:
         return not self._decision[1]
 
     def remarks(self) -> list[tuple[str, str]]:
-        """Return what was not read ("note") and what could be read another way ("guess"), in a
-        sentence each.
-        """
+        """Return what was not read ("note") and what could be read otherwise ("guess")."""
         order, doubt, _ = self._decision
         taken = [kind for kind in self._counts if self._takes(kind)]
         naive = [kind for kind in taken if not kind.aware and not kind.several]
@@ -340,7 +338,7 @@ class Times:
 
     @property
     def _decision(self) -> tuple[str, str, frozenset[str]]:
-        """The order of day, month and year, what is doubtful about it, and which numbers are times."""
+        """The order of days, what is doubtful about it, and which numbers are times."""
         if self._decided is None:
             names = Counter[str]()
             for kind, count in self._counts.items():

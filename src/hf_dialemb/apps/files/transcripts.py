@@ -93,19 +93,19 @@ def draft_of_text(place: str, lines: Iterable[str], notes: Notes) -> Draft:
 
 @lru_cache(1000)
 def _name(speaker: str) -> str:
-    """Return a speaker without brackets, directions of writing, and the sign for who is not among
-    the contacts.
-    """
-    bare = speaker.strip(f" {_MARK}")
-    return (
-        bare[1:-1] if bare[:1] + bare[-1:] in ("[]", "()", "【】") else bare.removeprefix("~")
-    ).strip() or speaker
+    """Return a speaker without brackets and marks; ``~`` stands before who is no contact."""
+    bare = speaker.strip(f" {_MARK}").removeprefix("~")
+    if bare[:1] + bare[-1:] in ("[]", "()", "【】"):
+        bare = bare[1:-1]
+    return bare.strip() or speaker
 
 
 def line_of(place: str, line: str) -> Line:
     """Find the time and the speaker in front of a line, if they are there."""
     text = (line if line.isascii() else _DIRECTIONS.sub("", line)).strip().lstrip(_MARK)
-    rest, time, is_sure = text, "", False
+    rest = text
+    time = ""
+    is_sure = False
     if text and (text[0] in "[(" or text[0].isdecimal()) and (stamp := _STAMP.match(text)):
         rest = text[stamp.end() :].lstrip(_MARK)
         time = " ".join(next(filter(None, stamp.groups())).split())
@@ -113,27 +113,28 @@ def line_of(place: str, line: str) -> Line:
     turn = _TURN.match(rest)
     speaker = _name(turn["label"] or turn["timed"] or turn["speaker"]) if turn else ""
     if not turn or (is_sure and _OPEN_QUOTATION.search(speaker)):
-        return Line(
-            place, text, time, is_sure, content=rest if is_sure or text[:1] == "[" else text
-        )
+        content = rest if is_sure or text[:1] == "[" else text
+        return Line(place, text, time, is_sure, content=content)
     return Line(place, text, turn["time"] or time, is_sure, speaker, turn["content"])
 
 
 def _laid_out(lines: list[Line]) -> list[Line]:
-    """Read the lines again in the layout of a program, if more of them have it than others have a
-    speaker in front.
-    """
-    first, most, layout = next((line.text for line in lines if line.text), ""), 0, None
+    """Read lines again in the layout of a program, if more have it than others have a speaker."""
+    probed = lines[:_LOOKED_AT]
+    first = next((line.text for line in lines if line.text), "")
+    most = 0
+    layout = None
     for pattern in _LAYOUTS:
-        matching = [line for line in lines[:_LOOKED_AT] if pattern.fullmatch(line.text)]
-        others = sum(bool(line.speaker) for line in lines[:_LOOKED_AT]) - sum(
-            bool(line.speaker) for line in matching
-        )
-        if matching and len(matching) + bool(pattern.fullmatch(first)) > max(most, others):
-            most, layout = len(matching), pattern
+        matching = [line for line in probed if pattern.fullmatch(line.text)]
+        others = [line for line in probed if line.speaker and not pattern.fullmatch(line.text)]
+        score = len(matching) + bool(pattern.fullmatch(first))
+        if matching and score > max(most, len(others)):
+            most = len(matching)
+            layout = pattern
     if layout is None:
         return lines
-    day, read = "", []
+    day = ""
+    read = []
     for line in lines:
         if match := layout.fullmatch(line.text):
             time = f"{day} {match['time']}".strip()
@@ -159,9 +160,7 @@ def _draft(place: str, lines: list[Line], notes: Notes) -> Draft:
             problems.append(Problem(line.place, NOT_TEXT))
         elif line.speaker and (line.is_sure or not is_chat or line.speaker in sure):
             turns.append((line, [line.content]))
-        elif (is_chat and (line.is_sure or _HEADING.fullmatch(line.text))) or _ASIDE.fullmatch(
-            line.text
-        ):
+        elif _ASIDE.fullmatch(line.text) or (is_chat and _is_notice(line)):
             notes.add("left out a line with a time but no speaker", line.place)
         elif line.text and turns:
             turns[-1][1].append(line.text if is_chat or line.is_sure else line.content)
@@ -174,15 +173,16 @@ def _draft(place: str, lines: list[Line], notes: Notes) -> Draft:
             )
             problems.append(Problem(line.place, sentence))
     if not turns and not problems:
-        problems.append(
-            Problem(
-                place, "got no turn, expected at least one; remove the dialogue or add its turns"
-            )
-        )
+        sentence = "got no turn, expected at least one; remove the dialogue or add its turns"
+        problems.append(Problem(place, sentence))
     messages = list(_messages(turns, is_chat, notes))
     if not is_chat:
         doubt(messages, notes)
     return Draft(place, "", messages, problems=tuple(problems))
+
+
+def _is_notice(line: Line) -> bool:
+    return line.is_sure or _HEADING.fullmatch(line.text) is not None
 
 
 def _messages(
@@ -192,14 +192,10 @@ def _messages(
     marked = is_chat and not all(line.content.startswith(_MARK) for line, _ in turns)
     for line, parts in turns:
         # Telephone numbers that somebody pasted have such a mark too.
-        is_notice = (
-            marked
-            and line.content[:1] == _MARK
-            and not re.fullmatch(rf"{_MARK}[\d\s+()./-]*", line.content)
-        )
-        content = (
-            "" if is_notice else " ".join(filter(None, (_spoken(part, is_chat) for part in parts)))
-        )
+        is_number = re.fullmatch(rf"{_MARK}[\d\s+()./-]*", line.content)
+        content = ""
+        if not marked or line.content[:1] != _MARK or is_number:
+            content = " ".join(filter(None, (_spoken(part, is_chat) for part in parts)))
         if content or not "".join(parts):
             # others count from the start of a recording
             time = line.time if _HAS_DAY.search(line.time) else ""
@@ -234,7 +230,6 @@ def doubt(messages: list[dict[str, Any]], notes: Notes) -> None:
         if len(speakers) > 2 and speakers[message["role"]] == 1 and message["content"]:
             sentence = (
                 f"got a turn of {message['role']!r}, who speaks once beside {len(speakers) - 1} "
-                "others; if that is no "
-                "speaker, put the line behind the one before it"
+                "others; if that is no speaker, put the line behind the one before it"
             )
             notes.put(Problem(message["place"], sentence, "warning"))

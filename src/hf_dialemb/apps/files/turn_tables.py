@@ -124,8 +124,17 @@ def _chosen_sheets(path: Path, notes: Notes) -> list["Table"]:
         raise InputError(f"{path}: {'; '.join(reasons)}")
     for reason in reasons:
         notes.add(f"passed over {reason.partition(';')[0]}", str(path))
+    alike = tables if wanted else _alike(tables, path, notes)
+    for table in alike:
+        for problem in table.notes.problems(table.name):
+            notes.put(problem)
+    return alike
+
+
+def _alike(tables: list["Table"], path: Path, notes: Notes) -> list["Table"]:
+    """Return the tables that have the columns of the longest one; note the others."""
     longest = max(tables, key=lambda table: table.count)
-    alike = [table for table in tables if wanted or table.titles == longest.titles]
+    alike = [table for table in tables if table.titles == longest.titles]
     for table in tables:
         if table not in alike:
             notes.guess(
@@ -133,9 +142,6 @@ def _chosen_sheets(path: Path, notes: Notes) -> list["Table"]:
                 f"{longest.title!r}; for it, say --sheet {table.title!r}",
                 str(path),
             )
-    for table in alike:
-        for problem in table.notes.problems(table.name):
-            notes.put(problem)
     return alike
 
 
@@ -285,13 +291,15 @@ class Table:
                 "as no column tells dialogues apart; if one does, say --columns 'id=NAME'",
                 self.name,
             )
-        elif 1 < self.count == len(self.rows_of):
-            if self._distinct([self.layout.positions["role"]])[0] > 1:
-                self.notes.guess(
-                    "took each row as a dialogue, as each has an id of its own; if another column "
-                    "tells dialogues apart, say --columns 'id=NAME'",
-                    self.name,
-                )
+        elif (
+            1 < self.count == len(self.rows_of)
+            and self._distinct([self.layout.positions["role"]])[0] > 1
+        ):
+            self.notes.guess(
+                "took each row as a dialogue, as each has an id of its own; if another column "
+                "tells dialogues apart, say --columns 'id=NAME'",
+                self.name,
+            )
 
     def _draft(self, key: str, members: list[tuple[int, Row]], notes: Notes) -> Draft:
         messages: list[dict[str, Any]] = []

@@ -39,7 +39,7 @@ def forms_of(family: str, *functions: Read) -> tuple[Form, ...]:
 
 
 def _messages(row: Row, read: Read | None, record: Record) -> Iterator[Message]:
-    """Yield the messages of a record; one that is alone in its group has none where pauses count."""
+    """Yield the messages of a record; one alone in its group has none where pauses count."""
     items = read(record) if read else items_at(record, row["messages"])
     keys = [str(value_at(item, row["group"]) or "") for item in items]
     sizes = Counter(keys)

@@ -3,7 +3,6 @@
 function changesOf(data, make, changed) {
   const { topics, ids } = data;
   const made = [];
-  let pinned = null;
   // A topic's number may stand for another next time: a dialogue that is on it goes along.
   const seen = (...numbers) => Object.fromEntries(numbers.filter((number) => topics[number].examples.length).map((number) => [topics[number].id, ids[topics[number].examples[0]]]));
   const add = (entry) => {
@@ -41,12 +40,9 @@ function changesOf(data, make, changed) {
 
   function ofDialogue(row) {
     const target = choice(others(data.labels[row]));
-    const pair = pinned !== null && pinned !== ids[row] ? [pinned, ids[row]] : null;
-    const ways = pair
-      ? [make("p", { class: "soft" }, `With ${pinned}:`), button("Must go together", () => add({ together: pair })), button("Must not go together", () => add({ apart: pair }))]
-      : [button("Remember, to pair it with another", () => ((pinned = ids[row]), changed()))];
-    return [make("details", { class: "edit" }, make("summary", {}, "Change its topic"),
-      ...(target.options.length ? [field("Belongs to", target, button("Move", () => add({ move: ids[row], to: topics[target.value].id, seen: seen(Number(target.value)) })))] : []), ...ways)];
+    if (!target.options.length) return [];
+    const move = () => add({ move: ids[row], to: topics[target.value].id, seen: seen(Number(target.value)) });
+    return [make("details", { class: "edit" }, make("summary", {}, "Change its topic"), field("Belongs to", target, button("Move", move)))];
   }
   return { made, text, note, ofTopic, ofDialogue };
 }

@@ -28,9 +28,6 @@ const page = (() => {
   for (let row = 0; row < count; row++)
     cells[cellOf(places[2 * row + 1]) * GRID + cellOf(places[2 * row])].push(row);
 
-  const grouped = data.tree.length + 1; // topics; what fits nowhere comes after them
-  const branches = branchesOf(data.tree, grouped);
-  const folded = foldedOf(branches, grouped, 14);
   const self = { data, view: {}, hits: null, scale: 1, x: 0, y: 0, fitted: 1 };
   let colours = [];
   let ink = {};
@@ -113,9 +110,8 @@ const page = (() => {
     const near = self.scale / self.fitted;
     const radius = Math.round(2 * ratio * Math.min(7, (count > 30_000 ? 1 : count > 3000 ? 2 : count > 500 ? 3 : 5) * near ** 0.25)) / 2;
     const topic = numbers.get(self.view.topic);
-    const branch = self.branch && new Set(self.branch.topics);
-    const chosen = (row) => (branch ? branch.has(labels[row]) : self.hits ? self.hits.has(row) : topic === undefined || labels[row] === topic);
-    const dimmed = branch || self.hits !== null || topic !== undefined;
+    const chosen = (row) => (self.hits ? self.hits.has(row) : labels[row] === topic);
+    const dimmed = self.hits !== null || topic !== undefined;
     const [wide, high] = [canvas.width, canvas.height];
     if (picture?.width !== wide || picture.height !== high) picture = pen.createImageData(wide, high);
     const pixels = new Uint32Array(picture.data.buffer).fill(0);
@@ -368,7 +364,6 @@ const page = (() => {
     fair: "Most of it comes back in other samples: read a few of its dialogues before you count it.",
     shaky: "It falls apart in other samples: read it before you count it, or try fewer topics.",
   };
-  const SINGLE = { yes: "The language model takes it for a single topic.", no: "The language model takes it for several topics: read it, or split it." };
   const sureness = (topic) => (topic.stability in ADVICE ? [make("p", { class: "soft sure" }, make("b", {}, topic.stability), `. ${ADVICE[topic.stability]}`)] : []);
 
   const changes = changesOf(data, make, () => render());
@@ -378,41 +373,13 @@ const page = (() => {
 
   function overview() {
     const all = data.periods.map((_, place) => topics.reduce((sum, topic) => sum + topic.periods[place], 0));
-    const asTree = self.view.list === "tree" && data.tree.length > 0;
     const list = self.view.list ?? "";
     const way = (name, told) => make("button", { type: "button", class: "button", "aria-pressed": list === name, click: () => show({ list: name }) }, told);
     const shown = { ends: tables.ends, comparison: tables.comparisons }[list];
-    return [make("h2", {}, counted(grouped, "topic")), make("p", { class: "soft" }, "Each point is a dialogue; near ones are alike. Choose a topic or a point."),
-      make("div", { class: "ways", role: "group", "aria-label": "What is shown of topics" }, way("", "Largest first"), ...(data.tree.length ? [way("tree", "Tree")] : []), way("ends", "How they end"),
+    return [make("h2", {}, counted(topics.filter((topic) => topic.id !== "none").length, "topic")), make("p", { class: "soft" }, "Each point is a dialogue; near ones are alike. Choose a topic or a point."),
+      make("div", { class: "ways", role: "group", "aria-label": "What is shown of topics" }, way("", "Largest first"), way("ends", "How they end"),
         ...(data.comparisons.length ? [way("comparison", "Comparison")] : [])),
-      ...(shown ? shown() : asTree ? [make("p", { class: "soft" }, "Topics that are joined near their names are most alike. A dot folds or opens its branch."), drawnTree(branches, folded, branchRow, knot)]
-        : listOf([...topics.keys()], topicRow, 60)), ...(shown ? [] : curve(all))];
-  }
-
-  // What stands for a branch: its topic, or the largest of its topics.
-  function branchRow(branch) {
-    const [first, second] = [...branch.topics].sort((one, other) => one - other);
-    const size = figures.format(branch.topics.reduce((sum, number) => sum + topics[number].size, 0));
-    const more = branch.topics.length - 2;
-    const name = !branch.parts ? short(topics[first].name) : `${plain(first)} · ${plain(second)}${more ? ` · ${more} more` : ""}`;
-    return lit(branch, make("button", { type: "button", class: "leaf", title: branch.topics.map((number) => topics[number].name).join("\n"), click: () => (branch.parts ? fold(branch) : show({ list: "tree", topic: topics[first].id })) },
-      make("span", { class: "dot", colour: colours[first] }), make("b", {}, name), make("span", { class: "figure" }, size)));
-  }
-  const plain = (number) => topics[number].name.split(", ")[0];
-
-  const knot = (branch) => lit(branch, make("button", { type: "button", class: "knot", "aria-expanded": !folded.has(branch.number), "aria-label": `${counted(branch.topics.length, "topic")} from ${plain(Math.min(...branch.topics))}`, click: () => fold(branch) }));
-
-  function fold(branch) {
-    if (!folded.delete(branch.number)) folded.add(branch.number);
-    self.branch = null;
-    render();
-  }
-
-  // While a branch is pointed at, the map shows its dialogues alone.
-  function lit(branch, button) {
-    const light = (on) => () => ((self.branch = on ? branch : null), draw());
-    for (const [kind, on] of [["pointerenter", true], ["focus", true], ["pointerleave", false], ["blur", false]]) button.addEventListener(kind, light(on));
-    return button;
+      ...(shown ? shown() : [...listOf([...topics.keys()], topicRow, 60), ...curve(all)])];
   }
 
   function topicPanel(number) {
@@ -420,10 +387,8 @@ const page = (() => {
     const parts = [back({ list: self.view.list }, "← All topics"), make("h2", {}, topic.name),
       make("p", { class: "soft" }, `${counted(topic.size, "dialogue")}, ${Math.round((100 * topic.size) / count)} % of all${topic.least ? ` · new ones belong from a similarity of ${topic.least.toFixed(2)}` : ""}`), ...flowOf(topic, "How these dialogues go →")];
     if (topic.sentence) parts.splice(2, 0, make("p", { class: "sentence", dir: "auto" }, topic.sentence));
-    if (topic.description) parts.push(make("p", { class: "description", dir: "auto" }, topic.description));
-    if (topic.coherent in SINGLE) parts.push(make("p", { class: "soft coherent" }, SINGLE[topic.coherent]));
     parts.push(...sureness(topic), make("h3", {}, "Tells it from the others"), chips(topic.phrases));
-    for (const [role, said] of topic.said)
+    for (const [role, said] of topic.by_role)
       if (said.length) parts.push(make("h3", {}, `The ${role} says`), chips(said));
     parts.push(make("h3", {}, "How they end"), tables.endBar(topic.ends), tables.key(), ...changes.ofTopic(number));
     parts.push(...curve(topic.periods, colours[number]), make("h3", {}, "Dialogues, the most typical first"), ...listOf(members[number], dialogueButton));
@@ -479,7 +444,6 @@ const page = (() => {
 
   // What is shown, and its address.
   function show(view, again = false) {
-    self.branch = null;
     self.view = Object.fromEntries(Object.entries(view).filter(([, value]) => value));
     const words = new URLSearchParams(self.view).toString();
     history[again ? "replaceState" : "pushState"](null, "", `#${words}`);

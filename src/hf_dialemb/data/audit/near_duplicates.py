@@ -1,6 +1,4 @@
-"""Near duplicates.
-
-Texts and dialogues that are the same but for case, punctuation, tokenisation or some edits.
+"""Near duplicates: the same texts but for case, punctuation, tokenisation or some edits.
 
 Texts are compared as their letters and digits alone (`comparable`), by shingles: runs of 3
 characters of an utterance, of 8 of a dialogue. Every near text is found: candidates are verified.
@@ -124,7 +122,7 @@ def utterance_shingles(text: str) -> set[str]:
 
 
 class Dialogues:
-    """The dialogues of evaluation sets, to look equal and nearly equal ones up."""
+    """The dialogues of evaluation sets, in which equal and nearly equal ones are looked up."""
 
     def __init__(self) -> None:
         self._names: list[str] = []
@@ -138,10 +136,7 @@ class Dialogues:
         return len(self._ids)
 
     def add(self, evaluation: str, texts: Iterable[tuple[str, str]]) -> None:
-        """Add an evaluation set.
-
-        Pairs of a dialogue's id and its whole text, as `comparable` gives it.
-        """
+        """Add an evaluation set: pairs of a dialogue's id and its text as `comparable` gives it."""
         for identifier, text in texts:
             _keep_first(self._exact.setdefault(content_hash(text), {}), evaluation, identifier)
             self._ids.append(identifier)
@@ -151,10 +146,7 @@ class Dialogues:
         self._table = None
 
     def find(self, text: str, near: bool) -> list[Leak]:
-        """Return the best match of each evaluation set.
-
-        The equal dialogue or, with ``near``, the nearest.
-        """
+        """Return of each evaluation set the equal dialogue or, with ``near``, the nearest."""
         leaks: dict[str, Leak] = {}
         if near:
             self._table = self._table or _Table(self._parts, self._sets, len(self._names))
@@ -173,10 +165,7 @@ class Dialogues:
 
 
 class _Table:
-    """Entries of shingles.
-
-    One for each dialogue whose own it is, and one for each set in which it is too common.
-    """
+    """Entries of shingles: of dialogues whose own they are, of sets where they are common."""
 
     def __init__(self, parts: Sequence[Hashes], sets: Sequence[int], set_count: int) -> None:
         self._sets, self._set_count = np.array(sets, np.int32), set_count
@@ -200,9 +189,7 @@ class _Table:
         self._counts = np.diff(np.append(self._starts, len(keys)))
 
     def shares(self, shingles: Hashes) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        """Return the dialogues that share enough of these shingles, and the shares of the smaller
-        of both.
-        """
+        """Return the dialogues that share enough shingles, and the shares of the smaller of both."""
         places = np.minimum(np.searchsorted(self._keys, shingles), len(self._keys) - 1)
         places = places[self._keys[places] == shingles]
         counts = self._counts[places]
@@ -216,7 +203,7 @@ class _Table:
 
 
 class Utterances:
-    """The utterances of evaluation sets, to look equal and nearly equal ones up.
+    """The utterances of evaluation sets, in which equal and nearly equal ones are looked up.
 
     Recent look-ups are remembered.
     """
@@ -239,8 +226,7 @@ class Utterances:
         _keep_first(self._places.setdefault(text, {}), evaluation, identifier)
 
     def find(self, text: str) -> tuple[Leak, ...]:
-        """Return the equal utterance or else the nearest of each evaluation set that has one,
-        sorted by set.
+        """Return the equal or else the nearest utterance of each evaluation set, sorted by set.
 
         Of several, the one whose id comes first is returned.
         """

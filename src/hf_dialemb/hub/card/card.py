@@ -4,45 +4,27 @@ The card needs the data and licences of the training. Figures are optional, and 
 of the model that this one began as.
 """
 
-import html
-import json
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
-from huggingface_hub import ModelCardData
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from huggingface_hub import ModelCard, ModelCardData
 
 from ...data import CORPORA, get_corpus
 from ...data.corpus_names import is_own
 from ...errors import explained
-from ...evaluation.results.result_tables import mark_notes
 from ...methods import get_method
 from ...metrics.space import cited
 from ...storage.files import check_writable, write_json_atomically, write_text_atomically
 from ...training.arguments import make_settings
 from ..published_folder import PublishedFolder, check_repo_id
-from .card_record import ENSEMBLE, corpora_of, make_record, matches
-from .figures import Measured, command_of, evaluation_results, measured, write_published_results
+from .card_record import ENSEMBLE, corpora_of, escaped, make_record, matches
+from .figures import Measured, measured, write_published_results
 
-_FOLDER = Path(__file__).parent
+_TEMPLATE = Path(__file__).with_name("model_card.md")
 _HUB_DATASETS = "https://huggingface.co/datasets/"
-_WIDGETS: dict[str, Any] = {
-    "sentence-similarity": [
-        {
-            "source_sentence": "I need a cheap hotel in the north.",
-            "sentences": [
-                "Is there an inexpensive place to stay?",
-                "My card was stolen!",
-                "For how many nights?",
-            ],
-        }
-    ],
-    "feature-extraction": [{"text": "I need a cheap hotel in the north."}],
-}
 _UNSTATED = {"terms": "not stated", "licence": "not stated"}
 _TASKS = {
     "utterances": "sentence-similarity",
@@ -59,86 +41,76 @@ def write_card(
     *,
     repo_id: str | None = None,
     licences: Mapping[str, str] | None = None,
-    output: str | Path | None = None,
     record: str | Path | None = None,
 ) -> list[Path]:
     """Write the card of a published folder, and return the files written.
 
-    The folder is one that `export` wrote, ``run`` what it was exported from; results are files with
-    figures of the model and of its backbone. ``repo_id`` is the place of publication, by default
-    ``org/`` and the folder's name, and ``licences`` say ``TERMS:LICENCE`` of each corpus that the
-    catalogue does not know. The card is ``output``, by default ``README.md`` of the folder, with
-    the figures in ``results/``. ``record`` keeps the card's sources; with neither results nor an
-    output, it is written alone. An InputError says that a source is missing or of another model, a
-    licence is unknown, or a file cannot be written.
+    The figures go into ``results/`` and ``.eval_results/`` beside it.
+
+    Args:
+        folder: The folder, which `export` wrote.
+        run: What it was exported from.
+        results: Files with figures of the model and of its backbone.
+        repo_id: The place of publication; by default ``org/`` and the folder's name.
+        licences: ``TERMS:LICENCE`` of each corpus that the catalogue does not know.
+        record: A file that keeps the card's sources; without results it is written alone.
+
+    Raises:
+        InputError: A source is missing or of another model, a licence is unknown, or a file cannot
+            be written.
     """
     folder, run, files = Path(folder), Path(run), [Path(file) for file in results]
-    for target in (output, record):
-        if target:
-            check_writable(Path(target), *files)
+    if record:
+        check_writable(Path(record), *files)
     with explained(
         f"{folder}, {run} and the results", "write them again, by export, train, benchmark"
     ):
         made = make_record(folder, run, licences)
-        wanted = files or output or not record
-        card = render_record(made, files, repo_id) if wanted else ""
+        figures = measured(made, files)
+        card = render_card(made, figures, repo_id)
     written: list[Path] = []
-    if card:
-        written.append(Path(output) if output else folder / PublishedFolder.CARD)
-        if not output and files:
-            written += write_published_results(
-                measured(made, files), files, _repository(made, repo_id), folder
-            )
-        write_text_atomically(written[0], card)
+    if files or not record:
+        write_text_atomically(folder / PublishedFolder.CARD, card)
+        written.append(folder / PublishedFolder.CARD)
+    if files:
+        written += write_published_results(figures, _repository(made, repo_id), folder)
     if record:
         write_json_atomically(Path(record), made)
         written.append(Path(record))
     return written
 
 
-def render_record(
-    record: Mapping[str, Any], results: Sequence[Path], repo_id: str | None = None
-) -> str:
-    """Return the card of a model by its record; its folders are not needed."""
+def render_card(record: Mapping[str, Any], figures: Measured, repo_id: str | None = None) -> str:
+    """Return the card of a model by its record and figures; its folders are not needed."""
     repo_id = _repository(record, repo_id)
+    model = record["model"]
+    method = get_method(model["method"])
     corpora = [_corpus(name, split, record) for name, split in corpora_of(record)]
-    research = list(
-        dict.fromkeys(corpus["name"] for corpus in corpora if corpus["terms"] == "research")
-    )
-    method = get_method(record["model"]["method"])
-    figures = measured(record, results)
-    citation = cited(method.paper) if method.paper else ""
-    environment = Environment(  # in which an unknown name is an error
-        loader=FileSystemLoader(_FOLDER),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters.update(
-        md=escaped,
-        fenced=fenced,
-        command=command_of,
-        tally=lambda figures: Counter(figure.verdict for figure in figures),
-    )
-    text = environment.get_template("model_card.md.jinja").render(
-        record=record,
-        model=record["model"],
+    names: dict[str, list[str]] = {"research": [], "not stated": []}
+    for corpus in corpora:
+        of_terms = names.setdefault(corpus["terms"], [])
+        if corpus["name"] not in of_terms:
+            of_terms.append(corpus["name"])
+    citations = [cited(key) for key in (method.paper, "hf_dialemb") if key]
+    card = ModelCard.from_template(
+        _card_data(record, figures, corpora, repo_id),
+        template_path=str(_TEMPLATE),
+        name=repo_id.rpartition("/")[2],
         repo_id=repo_id,
+        model=model,
         method=method,
-        paper_url=next(iter(re.findall(r"url = \{(.+?)\}", citation)), ""),
-        is_ensemble=record["model"]["method"] == ENSEMBLE,
-        measured=figures,
-        mark_notes="\n\n".join(filter(None, mark_notes(figures.rows))),
-        corpora=corpora,
-        research=research,
-        unstated=_unstated(corpora),
+        is_ensemble=model["method"] == ENSEMBLE,
+        reference=record["reference"],
+        members=record["members"],
+        corpora=[corpus["line"] for corpus in corpora],
+        research=names["research"],
+        unstated=names["not stated"],
+        training=record["training"],
         recipe=recipe(record["training"]),
-        differing=differing(record["training"]),
-        citations=[*filter(None, [citation]), cited("hf_dialemb")],
+        figures=figures,
+        citations=[f"```bibtex\n{entry}\n```" for entry in citations],
     )
-    front = _front_matter(record, figures, corpora, bool(research), repo_id)
-    return f"---\n{front.to_yaml(line_break=chr(10))}\n---\n\n{text}"
+    return f"{str(card).rstrip()}\n"
 
 
 def _repository(record: Mapping[str, Any], repo_id: str | None) -> str:
@@ -148,101 +120,60 @@ def _repository(record: Mapping[str, Any], repo_id: str | None) -> str:
 
 
 def recipe(training: Sequence[Mapping[str, Any]]) -> str:
-    """Return the settings that trainings share and that differ from the defaults, as YAML for
-    ``dialemb train``.
-    """
-    several = [_chosen(run["settings"]) for run in training]
-    shared = {
-        name: value
-        for name, value in several[0].items()
-        if all(run.get(name) == value for run in several)
-    }
-    return yaml.safe_dump(shared, sort_keys=False, allow_unicode=True, width=10**9)
-
-
-def _chosen(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings without those that have their default, except method, backbone and corpora."""
-    defaults, shown = (
-        make_settings({"method": settings["method"]}).fingerprint(),
-        ("method", "backbone", "corpus"),
-    )
-    return {
-        name: value
-        for name, value in settings.items()
-        if value is not None and (name in shown or value != defaults.get(name))
-    }
-
-
-def differing(training: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the settings in which several trainings differ."""
-    names = dict.fromkeys(name for run in training for name in run["settings"])
-    others = [
-        name
-        for name in names
-        if len({json.dumps(run["settings"].get(name)) for run in training}) > 1
-    ]
-    return {
-        run["name"]: {
-            name: run["settings"][name] for name in others if run["settings"].get(name) is not None
-        }
-        for run in (training if others else ())
-    }
+    """Return the settings that trainings share and that are no defaults, as YAML."""
+    first, *others = [run["settings"] for run in training]
+    defaults = make_settings({"method": first["method"]}).fingerprint()
+    shared = {}
+    for name, value in first.items():
+        chosen = name in ("method", "backbone", "corpus") or value != defaults.get(name)
+        if value is not None and chosen and all(run.get(name) == value for run in others):
+            shared[name] = value
+    return yaml.safe_dump(shared, sort_keys=False, allow_unicode=True, width=10**9).rstrip()
 
 
 def _corpus(name: str, split: str, record: Mapping[str, Any]) -> dict[str, str]:
+    """Return a corpus with its licence, its terms, its source, and its line in the card."""
     if name in CORPORA:
         known = get_corpus(name)
-        stated = {
-            field: getattr(known, field) for field in ("licence", "terms", "source", "extract")
-        }
-        return {"name": name, "split": split, **stated}
-    given = next(
-        (licence for key, licence in record["licences"].items() if matches(key, name)), _UNSTATED
-    )
-    source = f"{_HUB_DATASETS}{name}" if _is_hub_id(name) and not is_own(name) else ""
-    return {"name": name, "split": split, "source": source, "extract": "", **given}
+        corpus = {"terms": known.terms, "licence": known.licence, "source": known.source}
+    else:
+        given = [licence for key, licence in record["licences"].items() if matches(key, name)]
+        corpus = dict(given[0] if given else _UNSTATED)
+        on_hub = _is_hub_id(name) and not is_own(name)
+        corpus["source"] = f"{_HUB_DATASETS}{name}" if on_hub else ""
+    label = escaped(f"{name} {split}".strip())
+    if corpus["source"]:
+        label = f"[{label}]({corpus['source']})"
+    return {**corpus, "name": name, "line": f"- {label}: {escaped(corpus['licence'])}"}
 
 
-def _unstated(corpora: Sequence[Mapping[str, str]]) -> list[str]:
-    return [corpus["name"] for corpus in corpora if corpus["terms"] == _UNSTATED["terms"]]
-
-
-def _front_matter(
-    record: Mapping[str, Any],
-    figures: Measured,
-    corpora: Sequence[Mapping[str, str]],
-    research: bool,
-    repo_id: str,
+def _card_data(
+    record: Mapping[str, Any], figures: Measured, corpora: Sequence[Mapping[str, str]], repo_id: str
 ) -> ModelCardData:
-    model, reference = record["model"], (record["reference"] or "").partition("@")[0]
-    task = _TASKS[model["kind"]]
+    model, reference = record["model"], record["reference"] or ""
+    terms = {corpus["terms"] for corpus in corpora}
+    licence = "apache-2.0"
+    if "research" in terms:
+        licence = "other"
+    elif _UNSTATED["terms"] in terms:
+        licence = ""
     sources = [corpus["source"] for corpus in corpora if corpus["source"].startswith(_HUB_DATASETS)]
-    tags = [
-        "sentence-transformers",
-        task,
-        "transformers",
-        "dialogue",
-        "hf_dialemb",
-        model["method"].replace("_", "-"),
-    ]
-    tags += ["custom_code"] if model["kind"] != "utterances" else []
-    tags += ["onnx"] if model["onnx"] else []
-    base = (
-        reference if reference and model["method"] != ENSEMBLE and _is_hub_id(reference) else None
-    )
+    tags = ["sentence-transformers", "transformers", "dialogue", "hf_dialemb"]
+    tags.append(model["method"].replace("_", "-"))
+    if model["kind"] != "utterances":
+        tags.append("custom_code")
+    is_based = _is_hub_id(reference) and model["method"] != ENSEMBLE
     optional: dict[str, Any] = {
-        "base_model": base,
-        "base_model_relation": base and "finetune",
-        "widget": _WIDGETS.get(task),
+        "license": licence,
+        "license_name": "research-only" if "research" in terms else "",
+        "base_model": reference if is_based else "",
+        "base_model_relation": "finetune" if is_based else "",
         "datasets": list(dict.fromkeys(source.removeprefix(_HUB_DATASETS) for source in sources)),
-        "metrics": sorted({row.metric for row in figures.rows if not row.learnt}),
-        "eval_results": evaluation_results(figures.rows),
+        "eval_results": figures.evaluation_results(),
     }
     return ModelCardData(
-        license="other" if research else None if _unstated(corpora) else "apache-2.0",
-        license_name="research-only" if research else None,
         library_name="sentence-transformers",
-        pipeline_tag=task,
+        pipeline_tag=_TASKS[model["kind"]],
         tags=tags,
         model_name=repo_id.rpartition("/")[2],
         **{name: value for name, value in optional.items() if value},
@@ -251,16 +182,3 @@ def _front_matter(
 
 def _is_hub_id(name: str) -> bool:
     return bool(re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", name))
-
-
-def escaped(text: object) -> str:
-    """Return a text as one line of Markdown, in a table or outside."""
-    line = html.escape(" ".join(str(text).split()), quote=False)
-    return re.sub(r"([\\`*\[\]|~$#])|(?<!\w)(_)|(_)(?!\w)", lambda match: f"\\{match[0]}", line)
-
-
-def fenced(text: str, language: str = "") -> str:
-    """Return a code block that its text cannot close."""
-    longest = max((len(run) for run in re.findall("`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}{language}\n{text.rstrip()}\n{fence}"

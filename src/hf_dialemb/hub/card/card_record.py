@@ -3,6 +3,8 @@
 A small file without places on the machine, for a model card.
 """
 
+import html
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -43,7 +45,8 @@ def make_record(
         "name": folder.resolve().name,
         "model": model,
         "measured_as": [
-            {"name": _relative(path), "weights": find_encoder(str(path)).fingerprint} for path in (run, folder)
+            {"name": _relative(path), "weights": find_encoder(str(path)).fingerprint}
+            for path in (run, folder)
         ],
         "members": members,
         "reference": _reference(run, model["method"]),
@@ -51,7 +54,6 @@ def make_record(
             training for path in _runs(run, members) for training in trainings_behind(path)
         ],
         "licences": {name: _licence(name, terms) for name, terms in (licences or {}).items()},
-        "quantisation": _quantisation(folder / PublishedFolder.QUANTISATION),
     }
 
 
@@ -100,10 +102,8 @@ def _model(published: PublishedFolder) -> dict[str, Any]:
     if (folder / published.SETTINGS).is_file():
         plain = read_object(folder / published.SETTINGS, _EXPORT)
         name, settings = plain["method"].replace("-", "_"), plain["settings"]
-        kind, limits = (
-            "utterances",
-            {"max_tokens": settings.get("encoding_tokens") or settings["max_tokens"]},
-        )
+        kind = "utterances"
+        limits = {"max_tokens": settings.get("encoding_tokens") or settings["max_tokens"]}
     else:
         method = method_of(config)
         if not getattr(config, "auto_map", None) or method is None:
@@ -111,15 +111,11 @@ def _model(published: PublishedFolder) -> dict[str, Any]:
                 f"{folder}/config.json: field auto_map: got nothing, expected the model's code; "
                 f"{_EXPORT}"
             )
-        name, kind, limits = (
-            method.name,
-            str(method.kind),
-            {name: getattr(config, name) for name in config.limits},
-        )
+        name, kind = method.name, str(method.kind)
+        limits = {limit: getattr(config, limit) for limit in config.limits}
     parameters, dtype = published.count_weights()
-    graphs = sorted(file.relative_to(folder).as_posix() for file in folder.glob("onnx/*.onnx"))
     model = {"method": name, "kind": kind, "dimensions": config.hidden_size, **limits}
-    return {**model, "parameters": parameters, "dtype": dtype, "onnx": graphs}
+    return {**model, "parameters": parameters, "dtype": dtype}
 
 
 def _members(run: Path, method: str) -> list[str]:
@@ -159,15 +155,6 @@ def _reference(run: Path, method: str) -> str | None:
     return None if get_method(method).from_scratch or backbone is None else str(backbone)
 
 
-def _quantisation(file: Path) -> dict[str, Any] | None:
-    """Return the loss of the 8-bit graph; None where there is no such graph."""
-    if not file.is_file():
-        return None
-    record = read_object(file, f"{_EXPORT} --int8")
-    cosine = {name: record["cosine"][name] for name in ("texts", "mean", "min")}
-    return {"method": record["method"], "bytes": record["bytes"], "cosine": cosine}
-
-
 def _licence(name: str, given: str) -> dict[str, str]:
     terms, _, licence = given.partition(":")
     if terms not in TERMS or not licence.strip():
@@ -192,3 +179,9 @@ def _relative(path: Path) -> str:
     return (
         whole.relative_to(Path.cwd()) if whole.is_relative_to(Path.cwd()) else Path(whole.name)
     ).as_posix()
+
+
+def escaped(text: object) -> str:
+    """Return a text as one line of Markdown, in a table or outside."""
+    line = html.escape(" ".join(str(text).split()), quote=False)
+    return re.sub(r"([\\`*\[\]|~$#])|(?<!\w)(_)|(_)(?!\w)", lambda match: f"\\{match[0]}", line)

@@ -28,7 +28,6 @@ from ....data.raw_records import (
     each_of,
     field,
     flattened,
-    marked,
     names,
     optional,
     strings,
@@ -37,6 +36,7 @@ from ....data.readers.multiwoz import NO_DOMAIN, NO_SLOT, value_of
 from ....dialogue import Dialogue, Turn
 from ....errors import InputError
 from .. import CATALOGUE
+from ..row_forms import marked
 from .exchanges import simulated_labels, system_label, user_label
 from .task_dialogues import annotated_slots
 

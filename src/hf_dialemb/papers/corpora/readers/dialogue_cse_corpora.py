@@ -17,12 +17,13 @@ from math import isfinite
 
 from ....data.corpus import Files, Reading, Records, Source, catalogued
 from ....data.examples import ResponseSelection, RetrievalQuery, SentencePair
-from ....data.parsing import numbered, parallel_lines, split_files, text_lines
+from ....data.parsing import numbered, split_files
 from ....data.raw_records import Raw, convert_each
 from ....data.readers.shapes import split_patterns
 from ....dialogue import Dialogue, Turn
 from ....errors import InputError
 from .. import CATALOGUE
+from ..row_forms import parallel_lines, text_lines
 
 _ROLES = {"0": "user", "1": "assistant"}
 _QUERIES, _PAIRS = (

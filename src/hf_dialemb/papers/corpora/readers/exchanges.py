@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from ....data.corpus import Files, Reading, catalogued
-from ....data.parsing import json_list, out_of_all, split_files, with_split, without_empty
+from ....data.parsing import json_list, split_files, with_split
 from ....data.raw_records import (
     Label,
     Raw,
@@ -18,8 +18,6 @@ from ....data.raw_records import (
     each_of,
     field,
     flattened,
-    labelled,
-    marked,
     names,
     one_of,
     optional,
@@ -28,6 +26,7 @@ from ....data.raw_records import (
 from ....data.readers.shapes import split_patterns
 from ....dialogue import Dialogue, Turn
 from .. import CATALOGUE
+from ..row_forms import labelled, marked, out_of_all, without_empty
 
 # WOZ 2.0: ``woz_{train,validate,test}_en.json``. An exchange is what the system says, first
 # nothing, and the user's reply. ``["request", "phone"]`` requests the slot phone, any other pair

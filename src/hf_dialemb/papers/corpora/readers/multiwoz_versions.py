@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from pathlib import PurePosixPath
 
 from ....data.corpus import SPLITS, Records, Source, catalogued
-from ....data.parsing import grouped, json_list, json_members, parse_json, table_rows, text_lines
+from ....data.parsing import json_list, json_members, parse_json, table_rows
 from ....data.raw_records import (
     Raw,
     Slots,
@@ -33,6 +33,7 @@ from ....data.source import MissingFilesError
 from ....dialogue import Dialogue, Turn
 from ....errors import InputError
 from .. import CATALOGUE
+from ..row_forms import grouped, text_lines
 
 
 def members_of_split(

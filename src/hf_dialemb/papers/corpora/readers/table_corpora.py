@@ -8,12 +8,13 @@ from itertools import groupby
 from pathlib import PurePosixPath
 
 from ....data.corpus import SPLITS, Records, Source, catalogued
-from ....data.parsing import grouped, table_rows, text_lines
+from ....data.parsing import table_rows
 from ....data.raw_records import Slots, convert_each, flattened
 from ....data.readers.shapes import cells, split_patterns
 from ....dialogue import Dialogue, Turn
 from ....errors import InputError
 from .. import CATALOGUE
+from ..row_forms import grouped, text_lines
 
 # MultiDoGO, customers who call an airline, a bank and the like: ``<domain>/{train,dev,test}.tsv``
 # of the splits that are annotated at turn level. Customers' turns alone are annotated, so ``user``

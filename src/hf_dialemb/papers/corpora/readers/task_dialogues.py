@@ -5,16 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from ....data.corpus import Files, Reading, Records, Source, catalogued
-from ....data.parsing import (
-    hashed_by,
-    json_list,
-    json_members,
-    named_by,
-    numbered,
-    out_of_all,
-    parallel_lines,
-    without_empty,
-)
+from ....data.parsing import json_list, json_members, numbered
 from ....data.raw_records import Raw, Slots, distinct, field, names, one_of, optional, placed
 from ....data.readers.shapes import (
     USER_AND_SYSTEM,
@@ -27,6 +18,7 @@ from ....data.readers.shapes import (
 from ....dialogue import Dialogue
 from ....errors import InputError
 from .. import CATALOGUE
+from ..row_forms import hashed_by, named_by, out_of_all, parallel_lines, without_empty
 
 # DailyDialog in the form of ConvLab-3: ``data/dialogues.json``. The domain is the topic. Emotions
 # are not read.
