@@ -131,8 +131,7 @@ class RankingExamples(Examples):
         if known < config.num_candidates:
             raise InputError(
                 f"num_candidates: got {config.num_candidates}, but there are {known} different "
-                "responses; lower it or "
-                "add dialogues"
+                "responses; lower it or add dialogues"
             )
         if config.granularity is not None and known <= config.num_granularities:
             raise InputError(
@@ -157,10 +156,8 @@ class RankingExamples(Examples):
     def example(self, epoch: int, index: int) -> RankingExample:
         """Return a context with its true response first, and the others."""
         number, turn, response = self.items[index]
-        generator, count = (
-            np.random.default_rng([self.seed, epoch, index]),
-            self.config.num_candidates - 1,
-        )
+        generator = np.random.default_rng([self.seed, epoch, index])
+        count = self.config.num_candidates - 1
         if self.config.granularity is None:
             drawn = generator.choice(len(self._texts) - 1, count, replace=False)
             others = drawn + (drawn >= response)
@@ -251,8 +248,7 @@ def candidates_of(examples: Sequence[RankingExample]) -> list[str]:
     if len(counts) > 1:
         raise InputError(
             f"candidates: got {counts[0]} for one context and {counts[-1]} for another, expected "
-            "as many for all; "
-            "rank them one context at a time"
+            "as many for all; rank them one context at a time"
         )
     return [text for example in examples for text in example.candidates]
 

@@ -25,8 +25,7 @@ def word_tokenizer(dialogues: Sequence[Dialogue], vocabulary_size: int) -> PreTr
     if vocabulary_size <= len(specials):
         raise InputError(
             f"vocabulary_size: got {vocabulary_size}, expected at least {len(specials) + 1}, as "
-            f"{len(specials)} "
-            "entries are for padding, unknown words and speakers; raise it"
+            f"{len(specials)} entries are for padding, unknown words and speakers; raise it"
         )
     backend = Tokenizer(models.WordLevel(unk_token=UNKNOWN))
     backend.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
