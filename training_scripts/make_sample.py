@@ -1,4 +1,4 @@
-"""Makes the corpus ``sample`` that comes with the package: ``python training_scripts/make_sample.py``.
+"""Make the corpus ``sample`` that comes with the package.
 
 Task dialogues of 6 to 16 turns over ten domains, one domain each, with acts, slots and intents.
 They are the same on every machine.

@@ -148,24 +148,6 @@ def test_the_template_lays_out_as_collate_does(words):
         assert ids == batch["candidate_ids"][0, 1, : len(ids)].tolist()
 
 
-def test_word_vectors_begin_both_tables(tmp_path):
-    file = tmp_path / "vectors.txt"
-    file.write_text("2 3\nhotel 1 2 3\nunheard 4 5 6\n", encoding="utf-8")
-    sizes = {"vocabulary_size": 50, "embedding_size": 3, "hidden_size": 4}
-    model, tokenizer = DualEncoderModel.build(str(file), [dialogue("a hotel", "yes")], **sizes)
-    hotel, yes = tokenizer.convert_tokens_to_ids(["hotel", "yes"])
-    for tower in (model.context, model.response):
-        assert tower.words.weight[hotel].tolist() == [1, 2, 3]
-        assert tower.words.weight[yes].abs().sum() > 0
-    with pytest.raises(
-        InputError,
-        match=r"vectors.txt: line 2: got 3 numbers, expected 4; .* or set embedding_size",
-    ):
-        DualEncoderModel.build(
-            str(file), [dialogue("a hotel", "yes")], **{**sizes, "embedding_size": 4}
-        )
-
-
 def test_sets_of_different_sizes_are_scored_apart(words):
     uneven = [EXAMPLES[0], RankingExample(EXAMPLES[1].context, EXAMPLES[1].candidates[:2])]
     with pytest.raises(InputError, match="got 2 for one context and 3 for another"):

@@ -371,11 +371,3 @@ def test_vectors_of_responses_are_in_their_order_and_made_once(tmp_path, sample_
     np.testing.assert_allclose(
         response_vectors(texts[::-1], folder, lines.append), expected[::-1], atol=1e-6
     )
-
-
-@pytest.mark.parametrize(
-    "method", [name for name in ("dual_encoder", "deep_attention_matching") if name in METHODS]
-)
-def test_rankers_of_words_have_no_dropout(method, sample_dialogues):
-    with pytest.raises(InputError, match=f"dropout: got 0.1, but {method} has none; leave it out"):
-        get_method(method).model_class.build(None, sample_dialogues[:3], 0.1)

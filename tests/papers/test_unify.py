@@ -216,22 +216,8 @@ LONGER = Dialogue(
 )
 ASKED = dialogue("what does the larger of these rooms cost", id="test/1")
 COPY = replace(FIRST, id="dev/9")
-LEFT_OUT = {"absent": "its files are not at hand", "chat": "it has neither dialogue acts nor slots"}
-RESEARCH = "its licence (CC BY-NC 4.0) counts as 'research'"
 # Corpora that are there too, what is unified, and figures of that by their place.
 TABLE = {
-    "what is at hand and allowed": (
-        {},
-        "all",
-        {},
-        {"names": ["hotel"], "left_out": LEFT_OUT | {"woz2": RESEARCH}},
-    ),
-    "any licence": (
-        {},
-        "all",
-        {"terms": "research"},
-        {"names": ["hotel", "woz2"], "left_out": LEFT_OUT},
-    ),
     "no label": ({}, "chat", {}, {"ids/chat": [], "totals/utterances": 0}),
     "no id": (
         {"none": {"train": [replace(SECOND, id="")] * 2}},
@@ -270,15 +256,6 @@ TABLE = {
         {},
         {"totals/dialogues": {"dev": 1}, "files": ["dev/flat.parquet"]},
     ),
-    "a part of another enters only without that": (
-        {
-            "extract": {"train": [SECOND], "part_of": "hotel"},
-            "orphan": {"train": [SECOND], "part_of": "absent"},
-        },
-        "all",
-        {},
-        {"left_out/extract": "hotel holds its dialogues", "names": ["hotel", "orphan"]},
-    ),
 }
 
 
@@ -301,35 +278,6 @@ def test_what_enters_and_its_figures(data, made, monkeypatch, more, names, optio
     } == expected
 
 
-def test_of_two_corpora_that_share_splits_the_one_with_more_enters(data, made, monkeypatch):
-    small, whole = (
-        {"train": [SECOND], "dev": [HELD_OUT]},
-        {"train": [FIRST, SECOND], "dev": [HELD_OUT]},
-    )
-    register(monkeypatch, data, "small", small, part_of="whole")
-    register(
-        monkeypatch,
-        data,
-        "whole",
-        {"train": None, "dev": [HELD_OUT]},
-        part_of="small",
-        shared=("dev",),
-    )
-    register(monkeypatch, data, "smallest", {"train": [SECOND]}, part_of="small")
-    _, stats = made("all")
-    assert {"small", "whole", "smallest"} & set(stats["corpora"]) == {"small"}
-    register(monkeypatch, data, "whole", whole, part_of="small", shared=("dev",))
-    _, stats = made("all", "more")
-    assert {"small", "whole", "smallest"} & set(stats["corpora"]) == {"whole"}
-    assert (
-        stats["left_out"]["smallest"] == stats["left_out"]["small"] == "whole holds its dialogues"
-    )
-    for name in ("small", "whole"):  # what is left of both is the same
-        (data / name / "train.jsonl").unlink()
-    _, stats = made("all", "least")
-    assert {"small", "whole"} & set(stats["corpora"]) == {"whole"}
-
-
 def test_what_cannot_enter_or_fails_is_refused_and_leaves_nothing(
     data, made, monkeypatch, tmp_path
 ):
@@ -349,11 +297,6 @@ def test_what_cannot_enter_or_fails_is_refused_and_leaves_nothing(
             "files",
         ),
         ("absent", {}, "Corpus absent: .* holds neither absent/"),
-        (
-            "all",
-            {"within": "empty"},
-            r"There is nothing to unify \(absent: its files are not at hand; chat: ",
-        ),
     ):
         with pytest.raises(InputError, match=sentence):
             made(names, **options)

@@ -1,7 +1,7 @@
 """Corpus: the facts about a published corpus, and how it is read."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -58,9 +58,6 @@ class Corpus:
     real: bool = (
         True  # whether the reader was run on the real files, and not only on records made by hand
     )
-    # another corpus with the same dialogues; where that one is at hand, ``all`` leaves this one out
-    part_of: str = ""
-    shared: Sequence[str] = SPLITS  # the splits of which that is so
     extract: str = ""  # what the files that it was run on hold of the corpus, if not all of it
 
     @property

@@ -108,8 +108,7 @@ def check_registered(path: str, config: Mapping[str, Any]) -> None:
     file = settings.get("method_from", "FILE.py")
     raise InputError(
         f"'{path}': got a model of the method {settings.get('method', model_type)}, which is not "
-        "registered; name its "
-        f"file (--method {file}), or call hf_dialemb.register('{file}') first"
+        f"registered; name its file (--method {file}), or call hf_dialemb.register('{file}') first"
     )
 
 

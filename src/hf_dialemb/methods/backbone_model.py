@@ -252,10 +252,8 @@ def load_backbone(name: str, dropout: float | None, trust_remote_code: bool = Fa
         )
     # Training needs float32 weights, whatever they were published in; bf16 and fp16 are settings of
     # the training.
-    backbone, tables = (
-        load_pretrained(AutoModel, name, trust_remote_code=trust_remote_code).float(),
-        {},
-    )
+    backbone = load_pretrained(AutoModel, name, trust_remote_code=trust_remote_code).float()
+    tables = {}
     modules = read_sentence_modules(name)
     if isinstance(backbone, BackboneModel):
         if isinstance(settings := backbone.config, UtteranceConfig):
@@ -273,8 +271,7 @@ def load_backbone(name: str, dropout: float | None, trust_remote_code: bool = Fa
         with_decoder = "" if isinstance(backbone, MethodModel) else " with encoder and decoder"
         raise InputError(
             f"backbone: got '{name}', a {backbone.config.model_type} model{with_decoder}, expected "
-            "an encoder; name "
-            "another backbone"
+            "an encoder; name another backbone"
         )
     backbone.config.dtype = torch.float32
     if dropout is not None:

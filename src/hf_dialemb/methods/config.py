@@ -155,13 +155,6 @@ class DialogueConfig(Dial2VecConfig, EncoderConfig):
     max_turns: int | None = None
     end_of_utterance: str | None = None
 
-    def __post_init__(self, **kwargs: Any) -> None:
-        if kwargs.pop("role_alignment", "fixed") != "fixed":  # in checkpoints of earlier versions
-            raise InputError(
-                "role_alignment: got another value than fixed, which is no longer read; train again"
-            )
-        super().__post_init__(**kwargs)
-
 
 @strict
 class UtteranceConfig(EncoderConfig):

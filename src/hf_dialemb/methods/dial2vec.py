@@ -179,14 +179,12 @@ class Dial2VecExamples(Examples):
             if len(roles) < 2:
                 raise InputError(
                     f"dialogue '{name}' has one speaker ('{roles[0]}'): dial2vec needs two or "
-                    "more; remove it, or "
-                    "leave out --strict"
+                    "more; remove it, or leave out --strict"
                 )
             if unknown := [role for role in roles if role not in known]:
                 raise InputError(
                     f"dialogue '{name}' has the role '{unknown[0]}', but num_roles is "
-                    f"{config.num_roles} "
-                    f"({', '.join(known)}); raise it or merge speakers"
+                    f"{config.num_roles} ({', '.join(known)}); raise it or merge speakers"
                 )
             items += [(index, role) for role in roles]
             for turn in dialogue.turns:

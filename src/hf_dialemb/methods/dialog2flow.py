@@ -210,10 +210,8 @@ class LabelledUtterances:
         if not labelled:
             raise InputError(
                 "dialog2flow learns from dialogue acts and slots, or from the intents of single "
-                "utterances: none of "
-                f"{len(dialogues)} dialogues has {space}; name a corpus with such labels ('dialemb "
-                "corpus list' shows "
-                "them), or another target"
+                f"utterances: none of {len(dialogues)} dialogues has {space}; name a corpus with "
+                "such labels ('dialemb corpus list' shows them), or another target"
             )
         self.notes = []
         if too_short:
@@ -248,8 +246,7 @@ class LabelledUtterances:
         if self.config.across_domains and not domain_numbers.any():
             raise InputError(
                 f"across_domains: got utterances of one domain ({domains[0] or 'none named'}), "
-                "expected two or more; "
-                "give dialogues 'domains', or leave across_domains out"
+                "expected two or more; give dialogues 'domains', or leave across_domains out"
             )
         self.carried = np.full((len(kept), max(map(len, carried))), -1)
         for position, row in enumerate(kept):

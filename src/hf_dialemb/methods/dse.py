@@ -94,9 +94,8 @@ class DSEExamples(Examples):
         if not items:
             raise InputError(
                 f"dse: got no pair of utterances from {len(dialogues)} dialogues ({short} are "
-                "shorter than "
-                f"min_words {config.min_words}), expected at least one; add dialogues or lower "
-                "min_words"
+                f"shorter than min_words {config.min_words}), expected at least one; add dialogues "
+                "or lower min_words"
             )
 
 

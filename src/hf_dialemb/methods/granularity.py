@@ -55,8 +55,7 @@ class Segments:
         if broken := (~np.isfinite(vectors).all(axis=1)).sum():
             raise InputError(
                 f"Response vectors: got nan or inf in {broken:,} of {len(vectors):,}, expected "
-                "finite numbers; train "
-                "the model that made them with a lower learning rate"
+                "finite numbers; train the model that made them with a lower learning rate"
             )
         self.vectors = unit(vectors)
         count = len(self.vectors)

@@ -67,7 +67,7 @@ class Method:
         min_speakers: Dialogues of fewer speakers are not used.
         labelled: Whether it learns from dialogue acts and slots, whose names are unified.
         from_scratch: Whether its model begins with the words of the dialogues instead of a
-            pretrained backbone; a text file of word vectors may then take the backbone's place.
+            pretrained backbone.
         in_batch_negatives: Whether the other examples of a batch are its negatives, so that a batch
             needs two.
         trained: Whether a run trains it, or it is made of trained models.

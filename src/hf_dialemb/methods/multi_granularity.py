@@ -109,10 +109,8 @@ class MultiGranularityModel(Ranker, published.MultiGranularityModel):
             if first != other:
                 raise InputError(
                     f"members: got different tokenizers in '{paths[0]}' ({len(tokenizers[0]):,} "
-                    f"tokens) and '{folder}' "
-                    f"({len(tokenizers[-1]):,} tokens), expected one for all; train them on the "
-                    "same dialogues with "
-                    "the same vocabulary or backbone"
+                    f"tokens) and '{folder}' ({len(tokenizers[-1]):,} tokens), expected one for "
+                    "all; train them on the same dialogues with the same vocabulary or backbone"
                 )
         model = cls(
             MultiGranularityConfig(members=[member.config.to_diff_dict() for member in members])
@@ -132,8 +130,7 @@ def member_method(model_type: str, place: str = "members") -> Method:
     if method is None or method.kind != "responses" or not method.trained:
         raise InputError(
             f"{place}: got a model of type {model_type}, expected a trained ranker of responses, "
-            "such as dual_encoder; "
-            "choose its checkpoint"
+            "such as dual_encoder; choose its checkpoint"
         )
     return method
 

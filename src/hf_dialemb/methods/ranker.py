@@ -131,8 +131,7 @@ class RankingExamples(Examples):
         if known < config.num_candidates:
             raise InputError(
                 f"num_candidates: got {config.num_candidates}, but there are {known} different "
-                "responses; lower it or "
-                "add dialogues"
+                "responses; lower it or add dialogues"
             )
         if config.granularity is not None and known <= config.num_granularities:
             raise InputError(
@@ -157,10 +156,8 @@ class RankingExamples(Examples):
     def example(self, epoch: int, index: int) -> RankingExample:
         """Return a context with its true response first, and the others."""
         number, turn, response = self.items[index]
-        generator, count = (
-            np.random.default_rng([self.seed, epoch, index]),
-            self.config.num_candidates - 1,
-        )
+        generator = np.random.default_rng([self.seed, epoch, index])
+        count = self.config.num_candidates - 1
         if self.config.granularity is None:
             drawn = generator.choice(len(self._texts) - 1, count, replace=False)
             others = drawn + (drawn >= response)
@@ -251,8 +248,7 @@ def candidates_of(examples: Sequence[RankingExample]) -> list[str]:
     if len(counts) > 1:
         raise InputError(
             f"candidates: got {counts[0]} for one context and {counts[-1]} for another, expected "
-            "as many for all; "
-            "rank them one context at a time"
+            "as many for all; rank them one context at a time"
         )
     return [text for example in examples for text in example.candidates]
 
@@ -303,23 +299,7 @@ def load_ranker(path: str) -> LoadedRanker:
 
 
 def loaded_ranker(model: Ranker, tokenizer: PreTrainedTokenizerBase) -> LoadedRanker:
-    """Join a ranker, its tokenizer and their method.
-
-    Raise InputError if they do not fit together.
-    """
-    known: Any = model.get_input_embeddings().num_embeddings
-    if len(tokenizer) > known:
-        raise InputError(
-            f"the tokenizer: got {len(tokenizer)} tokens, but the weights have {known}; fetch the "
-            "model again"
-        )
-    marks = getattr(model.config, "marker_ids", None) or []
-    if (model.embeds and len(marks) < 2) or not all(0 <= mark < len(tokenizer) for mark in marks):
-        raise InputError(
-            f"marker_ids: got {marks}, expected those of a token for each speaker and of one for "
-            "responses, below "
-            f"{len(tokenizer)}; fetch or train the model again"
-        )
+    """Join a ranker, its tokenizer and their method."""
     method = method_of(model)
     assert method is not None, "models of other makers are refused before"
     return LoadedRanker(model.train(False), tokenizer, method)

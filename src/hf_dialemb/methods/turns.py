@@ -200,17 +200,14 @@ class TurnsExamples(Examples):
         if not self.items:
             raise InputError(
                 f"turns: got no question from {len(dialogues)} dialogues, expected dialogues with "
-                "questions in their "
-                "metadata, or whose speakers ask each other; add some"
+                "questions in their metadata, or whose speakers ask each other; add some"
             )
 
     def example(self, epoch: int, index: int) -> Asked:
         """Return at most ``window`` turns, one of them an answer, and ``questions`` questions."""
         number, question = self.items[index]
-        generator, (turns, known) = (
-            np.random.default_rng([self.seed, epoch, index]),
-            self.sessions[number],
-        )
+        generator = np.random.default_rng([self.seed, epoch, index])
+        turns, known = self.sessions[number]
         answer, size = int(generator.choice(question.turns)), self.config.window
         first, last = max(0, answer - size + 1), max(0, min(answer, question.before - size))
         start = int(generator.integers(first, last, endpoint=True))
@@ -250,10 +247,8 @@ def _sessions(dialogue: Dialogue) -> Iterator[_Session]:
         ]
         questions = []
         for text, answers, before in answered:
-            known, at = (
-                bisect_left(places, before),
-                tuple(now[place] for place in answers if place in now),
-            )
+            known = bisect_left(places, before)
+            at = tuple(now[place] for place in answers if place in now)
             if at and known > 1:
                 questions.append(Question(text, at, known))
         yield _Session(tuple(turns[place] for place in places), questions)

@@ -183,10 +183,8 @@ class Dial2VecModel(PreTrainedModel):
         roles, turns, kept = speakers_and_turns(input_ids, mask, self.config.marker_ids or [])
         roles, turns, kept = self._cut(roles, turns, kept)
         # Kept tokens move to the front in their order, all others to the back.
-        rank, behind = (
-            kept.long().cumsum(-1),
-            kept.long().sum(-1, keepdim=True) + (~kept).long().cumsum(-1),
-        )
+        rank = kept.long().cumsum(-1)
+        behind = kept.long().sum(-1, keepdim=True) + (~kept).long().cumsum(-1)
         places = torch.where(kept, rank, behind) - 1
         if torch.compiler.is_compiling() or torch.jit.is_tracing():  # type: ignore[attr-defined]
             # Not min(), which would tie an exported graph to dialogues on one side of the limit.

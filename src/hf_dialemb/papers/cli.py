@@ -37,7 +37,7 @@ beside the weights.
 example: dialemb papers convert model.tar.gz --vocab vocab.txt --output plato"""
 _UNIFY = """\
 example: dialemb papers corpus unify sgd multiwoz --data-dir data --output unified
-example: dialemb papers corpus unify all --licence research --data-dir data --output unified"""
+example: dialemb papers corpus unify woz2 kvret --licence research --output unified"""
 
 
 def add(commands: Commands) -> None:
@@ -198,11 +198,7 @@ def _convert(options: argparse.Namespace) -> None:
 def _add_unify(group: Commands) -> None:
     summary = "convert corpora into one form with normalised acts, slots and domains"
     parser = _command(group, "unify", _unify, summary, _UNIFY)
-    parser.add_argument(
-        "names",
-        nargs="+",
-        help="corpora, or all: every labelled one you have whose licence allows it",
-    )
+    parser.add_argument("names", nargs="+", help="corpora with dialogue acts or slots")
     parser.add_argument("--output", type=Path, required=True, help="new folder to write")
     parser.add_argument(
         "--licence",

@@ -48,8 +48,7 @@ def read_sentence_modules(path: str) -> SentenceModules:
     if further is not None:
         raise InputError(
             f"backbone: got '{path}' with a module {further}, expected a transformer, its pooling "
-            "and perhaps "
-            f"Normalize; name a backbone without {further}"
+            f"and perhaps Normalize; name a backbone without {further}"
         )
     if "Pooling" not in kinds:
         return SentenceModules()
@@ -68,14 +67,12 @@ def read_sentence_modules(path: str) -> SentenceModules:
     if len(modes) != 1 or modes[0] not in POOLINGS:
         raise InputError(
             f"backbone: got '{path}' with {' and '.join(modes)} pooling, expected "
-            f"{', '.join(POOLINGS[:-1])} or "
-            f"{POOLINGS[-1]}; name another backbone"
+            f"{', '.join(POOLINGS[:-1])} or {POOLINGS[-1]}; name another backbone"
         )
     if default and not pooling.get("include_prompt", True):
         raise InputError(
             f"backbone: got '{path}' whose pooling leaves out the default prompt, expected one "
-            "that pools all tokens; "
-            "name another backbone"
+            "that pools all tokens; name another backbone"
         )
     return SentenceModules(modes[0], prompts if any(prompts.values()) else None, default)
 

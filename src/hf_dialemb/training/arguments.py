@@ -104,10 +104,8 @@ def _parsed(settings: Any) -> Any:
     if issubclass(settings, MethodConfig):
         hints, names = method_hints(settings), own_settings(settings)
     else:
-        hints, names = (
-            get_type_hints(settings),
-            [item.name for item in dataclasses.fields(settings)],
-        )
+        hints = get_type_hints(settings)
+        names = [item.name for item in dataclasses.fields(settings)]
     meanings = _meanings(settings)
     own = {item.name: item for item in dataclasses.fields(settings)}
     fields = []

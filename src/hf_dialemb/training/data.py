@@ -165,8 +165,7 @@ def given_examples(path: str) -> Examples:
     if size < 2:
         raise InputError(
             f"{path}: got no correct response, or a set of nothing else, expected a correct and a "
-            "wrong one in a set; "
-            "draw candidates again"
+            "wrong one in a set; draw candidates again"
         )
     return Examples(
         [RankingExample(context, candidates[:size]) for context, candidates in examples]
@@ -198,8 +197,7 @@ def similarity_ranker(model: str) -> LoadedRanker:
     if not ranker.model.embeds:
         raise InputError(
             f"similarity: got {model}, a {ranker.method.name}, which embeds no responses; give a "
-            "ranker that does, "
-            "such as a trained dual_encoder"
+            "ranker that does, such as a trained dual_encoder"
         )
     return ranker
 

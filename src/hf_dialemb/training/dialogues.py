@@ -84,8 +84,7 @@ def dev_dialogues(
         of = " of one label in domains, which dev_purity reads" if purity else ""
         raise InputError(
             f"dev_split: got '{run.dev_split}' without a dialogue{of} that is long enough, "
-            "expected some; choose "
-            "another, or another checkpoint_selection"
+            "expected some; choose another, or another checkpoint_selection"
         )
     return unified(dialogues, method)
 
@@ -104,8 +103,7 @@ def _dev_sets(run: RunArguments, dev: str) -> list[tuple[str, str]]:
     if not sets:
         raise InputError(
             f"dev_split: got '{dev}', expected a split of {' or '.join(run.corpus)} that is not "
-            "learnt from; choose "
-            "another, give a file (--dev_split FILE), or none"
+            "learnt from; choose another, give a file (--dev_split FILE), or none"
         )
     return sets
 
@@ -172,8 +170,7 @@ def _without_leaks(
     kept = list(index.pieces(dialogues, cleaning))
     report(
         f"Left out of training, as {', '.join(names)} hold them or nearly so: "
-        f"{cleaning.removed_dialogues:,} dialogues "
-        f"({cleaning.removed_turns:,} turns)"
+        f"{cleaning.removed_dialogues:,} dialogues ({cleaning.removed_turns:,} turns)"
     )
     return kept
 
@@ -190,8 +187,7 @@ def _usable(
         if kept and not paired:
             raise InputError(
                 f"{method.name} learns from two speakers: got {len(kept):,} dialogues of one; say "
-                "who is who (--roles) "
-                "or take another method (--method dse)"
+                "who is who (--roles) or take another method (--method dse)"
             )
         if len(paired) < len(kept):
             report(f"Left out {len(kept) - len(paired):,} dialogues of one speaker")

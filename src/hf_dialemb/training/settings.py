@@ -75,9 +75,8 @@ class RunArguments(ReadingOptions):
     Attributes:
         method: What to learn; the help lists all methods. One of your own is the path of its file,
             as own_method.py.
-        backbone: Folder or Hub id of the encoder to start from (default: all-MiniLM-L6-v2).
-            Methods that start from the words of the corpus take a text file of word vectors such
-            as GloVe's, or nothing.
+        backbone: Folder or Hub id of the encoder to start from (default: all-MiniLM-L6-v2);
+            methods that start from the words of the corpus have none.
         trust_remote_code: Whether Python code that comes with the backbone may run.
         dropout: Replaces the backbone's dropout, in [0, 1]; 0 is fastest.
         corpus: One or more corpora: a name, a name with a split as multiwoz/dev, or your file,
@@ -306,8 +305,7 @@ def check_arguments(args: TrainingArguments) -> None:
     ):  # Trainer would split batches over threads, and each part would have its own negatives
         raise InputError(
             f"got {args.n_gpu} GPUs for one process, expected one; start with accelerate launch, "
-            "or set "
-            "CUDA_VISIBLE_DEVICES=0"
+            "or set CUDA_VISIBLE_DEVICES=0"
         )
     if args.push_to_hub and "/" not in (args.hub_model_id or ""):
         raise InputError(
@@ -340,6 +338,7 @@ def _check_together(
             run.granularity_model is not None and granularity is None,
             "draws from all responses",
         ),
+        ("backbone", run.backbone is not None and scratch, "starts from the words of the corpus"),
         ("dropout", run.dropout is not None and scratch, "has no dropout"),
         ("trust_remote_code", run.trust_remote_code and scratch, "has no backbone"),
         ("average_with_backbone", run.average_with_backbone > 0 and scratch, "has no backbone"),
@@ -358,8 +357,7 @@ def _check_together(
         (
             granularity is not None and run.granularity_model is None,
             f"granularity: got {granularity}, but no granularity_model, expected the folder of a "
-            "trained ranker that "
-            "compares responses; name one",
+            "trained ranker that compares responses; name one",
         ),
         (
             measured != "no" and run.dev_split is None and run.dev_candidates is None,
@@ -368,14 +366,12 @@ def _check_together(
         (
             run.patience is not None and not chooses,
             f"patience: got {run.patience}, but no signal to wait for, as checkpoint_selection is "
-            "last; choose one of "
-            f"{', '.join(SELECTIONS)} there",
+            f"last; choose one of {', '.join(SELECTIONS)} there",
         ),
         (
             chooses and saving not in ("steps", "epoch"),
             f"checkpoint_selection: got {signal}, but save_strategy is {saving}, so that there is "
-            "nothing to choose "
-            "from; save by steps or epochs, or choose last",
+            "nothing to choose from; save by steps or epochs, or choose last",
         ),
         (
             chooses
@@ -390,8 +386,7 @@ def _check_together(
         (
             workers and os.environ.get("TOKENIZERS_PARALLELISM", "").lower() in ("true", "on", "1"),
             f"dataloader_num_workers: got {workers} with TOKENIZERS_PARALLELISM in the "
-            "environment, under which "
-            "tokenizers in other processes wait for ever; unset it",
+            "environment, under which tokenizers in other processes wait for ever; unset it",
         ),
     ):
         if wrong:

@@ -103,22 +103,6 @@ def test_a_run_is_pushed_in_one_call(way, trained, printed):
     assert b'SentenceTransformer("org/calls")' in files["README.md"]
 
 
-@pytest.mark.slow
-@pytest.mark.habit(
-    "publish over a card of another repository; --dry-run", "says so; says private or public"
-)
-def test_a_card_of_another_name_and_who_may_see_it_are_reported(trained, tmp_path, printed):
-    assert load_encoder(trained).spec
-    printed("export", "--model", trained, "--output", tmp_path / "calls")
-    printed(
-        "model", "card", "--model", tmp_path / "calls", "--run", trained, "--repo-id", "org/own"
-    )
-    for option, seen in ((["--private"], "private"), ([], "public")):
-        text = printed("publish", tmp_path / "calls", "--repo-id", "acme/x", "--dry-run", *option)
-        assert "org/own" in text
-        assert f"{seen} model acme/x" in text
-
-
 @pytest.mark.habit("push without a network", "one sentence")
 def test_a_push_without_a_network_is_one_sentence(published, tmp_path, refused):
     folder = shutil.copytree(published, tmp_path / "calls")

@@ -115,8 +115,7 @@ def _train(options: argparse.Namespace) -> None:
     if recipe == OWN and steering and "average_with_backbone" not in values:
         raise InputError(
             f"{steering[0]}: got a setting of how weights move, but the recipe {OWN} keeps those "
-            "of its backbone; say "
-            "what to learn, as in --method dial2vec, or leave it out"
+            "of its backbone; say what to learn, as in --method dial2vec, or leave it out"
         )
     settings = make_settings(values, recipe)
     from ...training.training_run import run_training

@@ -68,8 +68,8 @@ def _checked_output(options: argparse.Namespace) -> Path:
     """
     if not options.earlier:
         return options.output or Path("topics")
-    for other in ("topics", "compare", "nowhere"):
-        if getattr(options, other) not in (None, False):
+    for other in ("topics", "compare"):
+        if getattr(options, other) is not None:
             raise InputError(f"got --from and --{other}, expected one of them; leave one out")
     output: Path = options.output or Path(f"{options.earlier}-{Path(options.input).stem}")
     if output.resolve() == options.earlier.resolve():
@@ -96,5 +96,4 @@ def _topics_of(options: argparse.Namespace, dialogues: Any, cache: Path, edits: 
         model, vectors = model_and_vectors(options, dialogues, options.input)
     if options.earlier:
         return load_topics(options.earlier, model).update(dialogues, vectors=vectors, **more)
-    more |= {"topics": options.topics, "nowhere": options.nowhere}
-    return find_topics(dialogues, model, vectors=vectors, **more)
+    return find_topics(dialogues, model, vectors=vectors, topics=options.topics, **more)

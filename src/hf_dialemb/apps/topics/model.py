@@ -35,7 +35,6 @@ def find_topics(
     encoder: Any = None,
     *,
     topics: int | None = None,
-    nowhere: bool = False,
     names: str = PHRASES,
     vectors: NDArray[np.float32] | None = None,
     title: str = "Topics",
@@ -54,8 +53,6 @@ def find_topics(
         dialogues: The dialogues, as `load_dialogues` takes them.
         encoder: The encoder, as `load_encoder` takes it; by default the best that is at hand.
         topics: The number of topics; by default it is found.
-        nowhere: Whether dialogues below the least similarity of their topic are on none; by default
-            every dialogue has a topic.
         names: ``phrases``, or a language model, as ``api:MODEL``.
         vectors: The vectors of the dialogues, ``(N, D)``; then no encoder is needed.
         title: The title of the page.
@@ -78,10 +75,6 @@ def find_topics(
     run = _Run(corpus, loaded, vectors, names, title, cache, seed, edits)
     labels = with_small_talk_joined(corpus, find_clusters(run.units, topics, seed))
     groups = no_groups(run.units).with_more(run.units, labels)
-    if nowhere:
-        similarity = groups.nearness(run.units)[np.arange(len(labels)), labels]
-        kept = np.where(similarity >= groups.least[labels], labels, NOWHERE)
-        groups = replace(groups, labels=kept.astype(np.int32))
     return run.topics_of(groups, topics=topics)
 
 

@@ -80,7 +80,7 @@ class Row:
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Self:
         """Make a row of the fields of a results file, whose lists become tuples."""
-        values = {
+        values: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value
             for name, value in record.items()
         }

@@ -7,7 +7,6 @@ folder appears only when it is whole.
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -18,10 +17,10 @@ from datasets import Features, List, Value
 from pyarrow.parquet import ParquetWriter
 from tqdm.auto import tqdm
 
-from ...data import CORPORA, MissingFilesError, find_source, get_corpus, iterate_dialogues
+from ...data import MissingFilesError, find_source, get_corpus, iterate_dialogues
 from ...data.audit.leakage import EvaluationIndex, build_index, check_apart
 from ...data.audit.leakage_report import Cleaning
-from ...data.corpus import ALL, SPLITS, TERMS, Corpus
+from ...data.corpus import SPLITS, TERMS, Corpus
 from ...data.labels import UnifiedTurn, clean_label, unified_turn
 from ...dialogue import Dialogue, Turn
 from ...errors import InputError
@@ -29,9 +28,8 @@ from ...storage.files import check_writable, working_folder
 from .unified_counts import Tally, figures_table, statistics
 
 _ROWS = 1000  # dialogues of one row group at most, which is all that is in memory
-_LOOKED_AT = 200  # dialogues of a split that tell whether a corpus has acts or slots
 _Read = Callable[..., Iterator[Dialogue]]
-_Chosen = tuple[Corpus, tuple[str, ...]]  # and its splits that are at hand
+_Chosen = tuple[Corpus, list[str]]  # and its splits that are at hand
 
 
 def unify(
@@ -53,11 +51,7 @@ def unify(
             f"output '{output}': exists and is no empty folder; choose another one or remove it"
         )
     read = partial(iterate_dialogues, data_dir=data_dir, strict=strict)
-    left_out: dict[str, str] = {}
-    if list(names) == [ALL]:
-        chosen = _choose_from_all(read, terms, left_out)
-    else:
-        chosen = _choose_named(names, read, data_dir, terms)
+    chosen = _chosen(names, read, data_dir, terms)
     check_writable(output / "stats.json")
     splits = [(corpus.name, split) for corpus, present in chosen for split in present]
     held_out = [f"{name}/{split}" for name, split in splits if split != SPLITS[0]]
@@ -69,12 +63,7 @@ def unify(
             (corpus, _write_corpus(corpus, present, read, index, temporary))
             for corpus, present in progress
         ]
-        stats = {
-            "terms": terms,
-            **statistics(tallies),
-            "left_out": left_out,
-            "evaluation": [*held_out, *evaluation],
-        }
+        stats = {"terms": terms, **statistics(tallies), "evaluation": [*held_out, *evaluation]}
         stats["table"] = figures_table(stats).split("\n")
         (temporary / "stats.json").write_text(json.dumps(stats, indent=2) + "\n", encoding="utf-8")
         if output.exists():
@@ -102,88 +91,36 @@ def unified_features() -> Features:
     return Features({"id": text, "corpus": text, "domains": List(text), "messages": List(message)})
 
 
-def _choose_named(
+def _chosen(
     names: Sequence[str], read: _Read, data_dir: str | Path | None, terms: str
 ) -> list[_Chosen]:
+    """Return the corpora and their splits at hand; refuse one of stricter terms or without any."""
     chosen = []
     for name in dict.fromkeys(names):
         corpus = get_corpus(name)
-        if not _allowed(corpus, terms):
+        if TERMS.index(corpus.terms) > TERMS.index(terms):
             raise InputError(
                 f"Corpus {name}: its licence ({corpus.licence}) counts as '{corpus.terms}', "
-                "expected at most "
-                f"'{terms}'; leave it out or, where your use of it is allowed, give --licence "
-                f"{corpus.terms}"
+                f"expected at most '{terms}'; leave it out or, where your use of it is allowed, "
+                f"give --licence {corpus.terms}"
             )
-        present = _look(corpus, read)
+        present = [split for split in corpus.splits if _is_present(read, name, split)]
         if not present:
             find_source(corpus, data_dir)  # says what is missing, if it is the whole corpus
             raise MissingFilesError(
                 f"Corpus {name}: got no dialogue of {' or '.join(SPLITS)} in the data folder; add "
-                "its files or leave "
-                "it out"
+                "its files or leave it out"
             )
-        chosen.append((corpus, tuple(present)))
+        chosen.append((corpus, present))
     return chosen
 
 
-def _choose_from_all(read: _Read, terms: str, left_out: dict[str, str]) -> list[_Chosen]:
-    """Return the corpora that can enter; put the reasons of the others into ``left_out``."""
-    chosen = []
-    held: dict[str, str] = {}
-    for name in sorted(CORPORA):
-        corpus = get_corpus(name)
-        if corpus.kind != "dialogues" or not corpus.patterns:  # one without files is invented
-            continue
-        present = _look(corpus, read)
-        if not present:
-            left_out[name] = "its files are not at hand"
-        elif (holder := _holder(corpus, present, read, held)) not in ("", name):
-            held[name] = holder
-            left_out[name] = f"{holder} holds its dialogues"
-        elif not any(present.values()):
-            left_out[name] = "it has neither dialogue acts nor slots"
-        elif not _allowed(corpus, terms):
-            left_out[name] = f"its licence ({corpus.licence}) counts as '{corpus.terms}'"
-        else:
-            chosen.append((corpus, tuple(present)))
-    if not chosen:
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
-        raise InputError(
-            f"There is nothing to unify ({reasons}); put corpora with acts or slots into the data "
-            "folder"
-        )
-    return chosen
-
-
-def _holder(corpus: Corpus, present: Iterable[str], read: _Read, held: dict[str, str]) -> str:
-    """Return the corpus that holds all files at hand of this corpus, directly or through another.
-
-    Or "".
-    """
-    if not corpus.part_of:
-        return ""
-    there = _look(get_corpus(corpus.part_of), read)
-    return (
-        held.get(corpus.part_of, corpus.part_of)
-        if set(present) <= set(corpus.shared) & set(there)
-        else ""
-    )
-
-
-def _allowed(corpus: Corpus, terms: str) -> bool:
-    return TERMS.index(corpus.terms) <= TERMS.index(terms)
-
-
-def _look(corpus: Corpus, read: _Read) -> dict[str, bool]:
-    """Map the splits at hand to whether their first dialogues have acts or slots."""
-    present = {}
-    for split in corpus.splits:
-        with suppress(MissingFilesError):
-            dialogues = islice(read(corpus.name, split=split), _LOOKED_AT)
-            turns = (turn for dialogue in dialogues for turn in dialogue.turns)
-            present[split] = any(turn.dialogue_acts or turn.slots for turn in turns)
-    return present
+def _is_present(read: _Read, name: str, split: str) -> bool:
+    try:
+        next(read(name, split=split), None)
+    except MissingFilesError:
+        return False
+    return True
 
 
 def _write_corpus(

@@ -200,7 +200,7 @@ def fine_tune(
             classifier.parameters(), settings.learning_rate, weight_decay=0
         )
         schedule = get_linear_schedule_with_warmup(optimiser, round(settings.warmup * steps), steps)
-        loader = DataLoader(rows, settings.batch_size, shuffle=True)  # type: ignore[arg-type]
+        loader: Any = DataLoader(rows, settings.batch_size, shuffle=True)  # type: ignore[arg-type]
         batches = (batch for _ in range(settings.epochs) for batch in loader)
         best, best_score = copy.deepcopy(classifier.state_dict()), classifier.accuracy(validation)
         waited = 0
