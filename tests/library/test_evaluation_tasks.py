@@ -64,7 +64,7 @@ def test_samples_are_fixed_and_examples_drawn_of_large_labels(random):
 
 @pytest.fixture
 def banking(monkeypatch, tmp_path):
-    """Two intents of which one word tells, with some utterances out of scope, in place of CLINC150."""
+    """Stand in for CLINC150: two intents that a word tells, and utterances out of scope."""
 
     def load(corpus, data_dir, split, **_):
         known = [
