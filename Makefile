@@ -38,8 +38,7 @@ check: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --follow-imports silent --exclude /integrations/
-	$(BIN)/python benchmarks/render_readme.py --check
-	$(BIN)/python benchmarks/render_cards.py --check
+	$(BIN)/python benchmarks/render.py --check
 
 unit: setup
 	HF_DIALEMB_SKIPPED=.venv/.skipped $(PYTEST) -m "not slow"
@@ -157,7 +156,7 @@ results: setup
 	$(BIN)/python benchmarks/utterance_step.py --output docs/results/utterance_step.json
 	$(BIN)/python benchmarks/granularity_sampling.py --output docs/results/granularity_sampling.json
 	$(BIN)/python benchmarks/flow.py --output docs/results/flow.json
-	$(BIN)/python benchmarks/render_readme.py
+	$(BIN)/python benchmarks/render.py
 
 clean:
 	rm -rf .venv .venv-wheel .venv-oldest build dist demo .mypy_cache .pytest_cache .ruff_cache

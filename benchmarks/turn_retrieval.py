@@ -92,12 +92,7 @@ def main() -> None:
         entries += [
             {"corpus": f"{corpus}/{split}", **entry} for entry in entries_of(with_ties(rows))
         ]
-    record = {
-        "command": command,
-        "entries": entries,
-        "table": table(entries),
-        "short": short(entries),
-    }
+    record = {"command": command, "entries": entries, "table": table(entries)}
     write_text_atomically(options.output, json.dumps(record, indent=1) + "\n")
     print("\n".join(record["table"]))
 
@@ -157,26 +152,6 @@ def table(entries: list[dict]) -> list[str]:
     for model, cells in rows.items():
         lines.append(f"| {model} | {' | '.join(cells.get(corpus, '') for corpus in corpora)} |")
     return lines
-
-
-def short(entries: list[dict]) -> list[str]:
-    """Write nDCG@10 of each model by itself, and in surroundings with words, in Markdown."""
-    names = {"locomo/dev": "LoCoMo (dev)", "ubuntu_irc/test": "Ubuntu IRC (test)"}
-    rows: dict[str, dict[str, str]] = {"BM25": {}}
-    for entry in entries:
-        alone, words, together = (
-            entry["figures"][name]["ndcg10"] for name in ("alone", "words", "")
-        )
-        rows["BM25"][entry["corpus"]] = str(words)
-        best = entry["model"] in leading(entries, entry["corpus"])
-        rows.setdefault(entry["model"], {})[entry["corpus"]] = (
-            f"{alone}, **{together}**" if best else f"{alone}, {together}"
-        )
-    lines = [f"| | {' | '.join(names.values())} |", f"| :-- |{' --: |' * len(names)}"]
-    return lines + [
-        f"| {model} | {' | '.join(cells.get(name, '') for name in names)} |"
-        for model, cells in rows.items()
-    ]
 
 
 if __name__ == "__main__":

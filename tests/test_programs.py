@@ -24,7 +24,7 @@ NEEDS = {
     "index_scale": ("lancedb",),
     "turn_scale": ("lancedb",),
     "topics": ("bertopic", "umap"),
-    "render_readme": ("hf_dialemb.papers",),
+    "render": ("hf_dialemb.papers",),
 }
 
 
@@ -88,8 +88,7 @@ RUNS: dict[str, tuple[str, dict[str, object]]] = {
         "--vectors 600 --output OUT",
         {"QUERIES": 3, "CORPUS": "sample", "answer_of": here},
     ),
-    "render_cards": ("--check", {}),
-    "render_readme": ("--check", {}),
+    "render": ("--check", {}),
     "retrieval_metrics": ("--dialogues 200 --beside 100 --rounds 1 --output OUT", {}),
     "startup": (
         "--repeats 1 --output OUT",
@@ -112,17 +111,6 @@ def test_every_program_is_run_or_has_a_reason():
     programs = {file.stem for file in (ROOT / "benchmarks").glob("*.py")}
     workers = {name for name in programs if name.endswith("_worker")}
     assert programs == {*RUNS, *HELPERS, *workers}
-    scripts = {file.stem for file in (ROOT / "training_scripts").glob("*.py")}
-    assert scripts == {
-        "choose_weights",
-        "hear",
-        "make_sample",
-        "merge",
-        "pack_star",
-        "release",
-        "ship",
-        "train",
-    }
 
 
 @pytest.fixture

@@ -12,13 +12,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import main
 from exports import stock
 from interface_block import dialogues_in_memory
+from made_up_corpora import needs
 from safetensors.numpy import load_file
 from transformers import AutoModel, AutoTokenizer
 
 import hf_dialemb
-from hf_dialemb.apps.cli import main
 from hf_dialemb.data import CORPORA, load_dialogues
 from hf_dialemb.encoders import specs
 from hf_dialemb.encoders.encoder import dialogue_texts
@@ -68,6 +69,7 @@ def test_it_loads_by_name_and_as_a_folder_and_gives_the_same_vectors(name, cache
     assert main(words) == 2
 
 
+@needs("muldogo", "self_dialogue")
 @pytest.mark.parametrize("name", shipped())
 def test_its_card_names_its_sources_and_their_licences(name):
     card = (FOLDER / name / "README.md").read_text()

@@ -22,7 +22,6 @@ from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.results.result_tables import column_of
 from hf_dialemb.evaluation.results.rows import rows_of
 from hf_dialemb.evaluation.tasks.task import CorpusPart
-from hf_dialemb.papers.paper_tables import flow_means
 from hf_dialemb.papers.tasks import flow_extraction
 from hf_dialemb.papers.tasks.flow_extraction import renamed as renamed_graph
 
@@ -389,18 +388,3 @@ def test_official_sizes_are_those_of_the_program(seed):
     assert len(pruned(counted, Pruning(0.023, 0.02)).nodes) == flow_extraction.official_size(
         counted
     )
-
-
-def test_means_are_a_table_of_a_row_per_model(load):
-    rows = []
-    for name in ("tfidf", "other"):
-        rows += rows_of(name, "own.jsonl", "all", figures(load(domain("train", 50))).values())
-    heading, _, head, _, *lines = flow_means(rows).splitlines()
-    assert heading == "**own.jsonl**"
-    assert head.startswith("| Model | Size, % off ↓ | V-measure |")
-    assert [line.split(" | ")[0] for line in lines] == [
-        "| tfidf",
-        "| other",
-        "| after the annotated actions themselves",
-    ]
-    assert lines[0].startswith("| tfidf | **0.0** | **100.0** |")

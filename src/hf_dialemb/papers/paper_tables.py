@@ -1,22 +1,13 @@
-"""Figures in the layout of the papers' own tables: ensembles, and the means of Dialog2Flow's flows.
+"""Figures of ensembles in the layout of the paper's own tables.
 
-The first have a row per system, our figures beside those that the paper prints; the latter a row
-per model and a column per metric.
+They have a row per system, our figures beside those that the paper prints.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..display import table_lines
-from ..evaluation.results.result_tables import (
-    FLOWS,
-    column_of,
-    mark_notes,
-    measured_of,
-    printed_cells,
-)
-from ..evaluation.results.rows import Results, Row, part_named
+from ..evaluation.results.rows import Results, Row
 
 _WORDS, _ACTS = "bag-of-words-probe", "dialogue-act-probe"
 _RETRIEVAL = "next-utterance-retrieval"
@@ -51,20 +42,6 @@ _TABLES = [
     ),
     _Table("Table 5", "What the whole knows (frozen)", _PROBES, whole=True, granularities=False),
 ]
-
-FLOW_HEADINGS = {
-    "size_difference": "Size, % off ↓",
-    "v_measure": "V-measure",
-    "adjusted_rand": "Adjusted Rand",
-    "edge_f1": "Transitions, F1",
-    "transition_divergence": "Divergence, bits ↓",
-    "next_action_perplexity": "Perplexity ↓",
-}
-"""What each metric of flows is called, in their order."""
-
-# Its perplexity is a yardstick for clusters, but no bound.
-REFERENCE = "after the annotated actions themselves"
-_REFERENCE = "reference_"
 
 
 def ensemble_tables(results: Results) -> str:
@@ -153,36 +130,3 @@ def _render_comparisons(comparisons: Sequence[Mapping[str, Any]]) -> str:
     title = "**More than chance?** (paired bootstrap over the test examples, two-sided)"
     words, figures = ["First", "Second", "Task", "Metric"], ["Difference", "95 % interval", "p"]
     return "\n".join([title, "", *table_lines(words, figures, lines)]) + "\n"
-
-
-def flow_means(rows: Iterable[Row]) -> str:
-    """Render the means of flows over domains as Markdown, a table for each corpus and split.
-
-    Sizes are those that the paper's program counts, as in Table 6. Other rows are left out.
-    """
-    tables: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
-        if row.metric.startswith(_REFERENCE):  # the same for every model
-            metric = row.metric.removeprefix(_REFERENCE)
-            row = replace(row, model=REFERENCE, metric=metric, learnt=False)
-        setting = "official" if row.metric == "size_difference" else ""
-        if row.task == FLOWS and row.metric in FLOW_HEADINGS and row.setting == setting:
-            tables.setdefault((row.corpus, row.split), []).append(row)
-    return "\n".join(f"**{part_named(*part)}**\n\n{_means(of)}" for part, of in tables.items())
-
-
-def _means(rows: Sequence[Row]) -> str:
-    models: dict[str, dict[str, Row]] = {}
-    for row in sorted(rows, key=lambda row: row.model == REFERENCE):
-        name = f"paper: {row.model}" if row.quoted_from else row.model
-        models.setdefault(name, {})[row.metric] = row
-    metrics = [metric for metric in FLOW_HEADINGS if any(metric in of for of in models.values())]
-    columns = []
-    for metric in metrics:
-        figures = [of_model.get(metric) for of_model in models.values()]
-        column = column_of(next(row for row in figures if row is not None))
-        competing = [row for row in measured_of(figures) if row.model != REFERENCE]
-        columns.append(printed_cells(column, figures, competing, missing="—"))
-    lines = zip(models, *columns, strict=True)
-    table = table_lines(["Model"], [FLOW_HEADINGS[metric] for metric in metrics], lines)
-    return "\n".join([*table, *mark_notes(rows)]) + "\n"

@@ -297,9 +297,10 @@ def _pair(record: Record) -> Iterator[Message]:
 
 
 def _listed(record: Record) -> Iterator[Message]:
-    value = next(record[name] for name in LISTS.split("|") if has(record, f"{name}/*"))
+    names = (name for name in LISTS.split("|") if has(record, f"{name}/*"))
+    value: Any = record.get(next(names, ""))
     speakers = record.get("speakers")
-    if isinstance(speakers, list) and has({"texts": value}, "texts/*/$"):
+    if isinstance(speakers, list) and isinstance(value, list) and has(record, f"{LISTS}/*/$"):
         value = [{"role": who, "content": text} for who, text in zip(speakers, value, strict=True)]
     return turns(value)
 

@@ -7,8 +7,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
 from ...dialogue import Dialogue, metadata_columns
 from ...errors import InputError, nearest
 from ..flow.flow_comparison import SIGNIFICANT, ShareDifference, tested_shares
@@ -180,8 +178,7 @@ def rows_of(comparisons: Sequence[Comparison]) -> list[dict[str, Any]]:
 def sets_of(dialogues: Sequence[Dialogue], by: str) -> dict[str, list[int]]:
     """Divide dialogues by their month, or by a name of their metadata.
 
-    Numbers with more than `_MOST` values are divided at their median. Dialogues without a value are
-    left out.
+    Dialogues without a value are left out.
 
     Returns:
         The places of each part, in the order of values.
@@ -197,7 +194,7 @@ def sets_of(dialogues: Sequence[Dialogue], by: str) -> dict[str, list[int]]:
         hint = nearest(by, columns)
         raise InputError(f"compare: got '{by}', expected one of {known}; choose one.{hint}")
     parts: dict[str, list[int]] = {}
-    for row, value in enumerate(_numbers_in_halves(columns[by])):
+    for row, value in enumerate(columns[by]):
         if value not in (None, ""):
             parts.setdefault(str(value), []).append(row)
     kept = {name: rows for name, rows in sorted(parts.items()) if len(rows) >= _FEWEST}
@@ -207,16 +204,3 @@ def sets_of(dialogues: Sequence[Dialogue], by: str) -> dict[str, list[int]]:
             f"compare: got {len(kept)} values of '{by}', expected {expected}; choose another column"
         )
     return kept
-
-
-def _numbers_in_halves(values: Sequence[Any]) -> Sequence[Any]:
-    """Replace numbers of more than `_MOST` values by the side of their median that they are on."""
-    try:
-        numbers = np.array([np.nan if own in (None, "") else float(own) for own in values])
-    except (TypeError, ValueError):
-        return values
-    if len(np.unique(numbers[np.isfinite(numbers)])) <= _MOST:
-        return values
-    middle = np.nanmedian(numbers)
-    sides = np.where(numbers > middle, f"above {middle:g}", f"at most {middle:g}")
-    return np.where(np.isfinite(numbers), sides, "").tolist()  # type: ignore[no-any-return]

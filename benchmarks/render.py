@@ -1,0 +1,116 @@
+"""Writes the tables of README.md, docs/ and the model cards from results files.
+
+    python benchmarks/render.py [--check]
+
+A block between ``<!-- results: FILE -->`` and ``<!-- end -->`` is replaced by the table of that
+results file; ``<!-- results: FILE name=N -->`` shows the table N of a program's several. Between
+``<!-- forms -->`` and ``<!-- end -->`` stand the names of the forms in which conversations are
+read. The pages of docs/results, which stand beside results files, are written as the commands write
+them, and a card from the record beside it, with figures of docs/results.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from encoder_tables import tables
+
+from hf_dialemb.apps.files.form import FOLDER, RECORD, TABLE, TEXT
+from hf_dialemb.apps.files.forms import FORMS
+from hf_dialemb.evaluation.evaluating import page_of
+from hf_dialemb.evaluation.results.result_tables import markdown_table
+from hf_dialemb.evaluation.results.rows import read_results
+from hf_dialemb.hub.card.card import render_card
+from hf_dialemb.hub.card.card_record import read_record
+from hf_dialemb.hub.card.figures import measured, results_of
+from hf_dialemb.papers.paper_tables import ensemble_tables
+
+ROOT = Path(__file__).parents[1]
+DOCS, CARDS = ROOT / "docs", ROOT / "model_cards"
+KINDS = {RECORD: "JSON and Parquet", FOLDER: "Folders", TABLE: "Tables", TEXT: "Text"}
+FORMS_BLOCK = re.compile(r"(<!-- forms -->\n).*?(<!-- end -->)", re.DOTALL)
+BLOCK = re.compile(r"(<!-- results: (\S+)(?: name=(\w+))? -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def pages() -> Iterator[tuple[Path, str]]:
+    """Yield each page with what it should say."""
+    for page in (ROOT / "README.md", ROOT / "benchmarks" / "README.md", *DOCS.glob("*.md")):
+        yield page, render(page.read_text(encoding="utf-8"))
+    for page in (DOCS / "results").rglob("*.md"):
+        text, beside = page.read_text(encoding="utf-8"), page.with_suffix(".json")
+        whole = beside.is_file() and not BLOCK.search(text)
+        yield page, page_of(read_results(beside)) if whole else render(text)
+    for file in sorted(CARDS.glob("*.json")):
+        record = read_record(file)
+        names = [known["name"] for known in record["measured_as"]]
+        figures = measured(record, results_of(names, DOCS / "results"))
+        yield file.with_suffix(".md"), render_card(record, figures)
+
+
+def render(text: str) -> str:
+    """Replace every block of a text by what its file says."""
+    text = BLOCK.sub(
+        lambda found: f"{found[1]}{table(ROOT / found[2], found[3] or 'table')}\n{found[4]}", text
+    )
+    return FORMS_BLOCK.sub(lambda found: f"{found[1]}{forms_named()}\n{found[2]}", text)
+
+
+def forms_named() -> str:
+    """Name all forms in which conversations are read, in a sentence for each kind of file."""
+    sentences = []
+    for kind, title in KINDS.items():
+        names = sorted(
+            (form.name for form in FORMS.values() if form.container == kind), key=str.casefold
+        )
+        sentences.append(f"{title}: {'; '.join(names)}.\n")
+    return "\n".join(sentences)
+
+
+def table(path: Path, name: str) -> str:
+    """Render one results file: evaluation tables, or the figures of a benchmark program."""
+    record = json.loads(path.read_text(encoding="utf-8"))
+    if "results" in record:
+        results = read_results(path)
+        run = results.run
+        if "comparisons" in run["config"]:
+            figures = ensemble_tables(results)
+        else:
+            figures = markdown_table(results.results)
+        return f"{figures}\n`{run['command']}` on {run['hardware']}\n"
+    if "lines" in record:
+        turns = json.loads(path.with_name("turn_retrieval.json").read_text(encoding="utf-8"))
+        record = tables(record["lines"], turns["entries"])
+    lines = record[name]
+    if not any(line.startswith("|") for line in lines):
+        # plain text keeps its columns only in a code block
+        lines = ["```text", *lines, "```"]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def main() -> int:
+    """Rewrites the pages, or only tells whether they are up to date."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--check", action="store_true", help="change nothing; exit 1 if a page is out of date"
+    )
+    check = parser.parse_args().check
+    stale = {
+        page: text
+        for page, text in pages()
+        if not page.is_file() or page.read_text(encoding="utf-8") != text
+    }
+    for page, text in stale.items():
+        if check:
+            print(f"{page.name} is out of date: run python benchmarks/render.py", file=sys.stderr)
+        else:
+            page.write_text(text, encoding="utf-8")
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
