@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from commands import main
 from given_vectors import Given, hashed, said
 
 from hf_dialemb import data
-from hf_dialemb.apps.cli import main
 from hf_dialemb.data import write_jsonl
 from hf_dialemb.data.corpus import KINDS
 from hf_dialemb.dialogue import Dialogue, Turn
@@ -64,7 +64,7 @@ def test_samples_are_fixed_and_examples_drawn_of_large_labels(random):
 
 @pytest.fixture
 def banking(monkeypatch, tmp_path):
-    """Two intents of which one word tells, with some utterances out of scope, in place of CLINC150."""
+    """Stand in for CLINC150: two intents that a word tells, and utterances out of scope."""
 
     def load(corpus, data_dir, split, **_):
         known = [

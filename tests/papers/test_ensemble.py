@@ -26,10 +26,11 @@ from hf_dialemb.papers.tasks import probes
 from hf_dialemb.training.training_run import run_training
 
 RECIPE = """{
-    method: dual_encoder, corpus: [sample], exclude: [none], responses: assistant, vocabulary_size: 300, seed: 3,
-    embedding_size: 8, hidden_size: 8, num_candidates: 4, learning_rate: 0.01, lr_scheduler_type: constant,
-    weight_decay: 0.0, per_device_train_batch_size: 128, per_device_eval_batch_size: 512, max_dialogues: 60,
-    num_train_epochs: 2, save_strategy: epoch, checkpoint_selection: contrastive_accuracy, dev_split: dev,
+    method: dual_encoder, corpus: [sample], exclude: [none], responses: assistant, seed: 3,
+    vocabulary_size: 300, embedding_size: 8, hidden_size: 8, num_candidates: 4,
+    learning_rate: 0.01, lr_scheduler_type: constant, weight_decay: 0.0, max_dialogues: 60,
+    per_device_train_batch_size: 128, per_device_eval_batch_size: 512, num_train_epochs: 2,
+    save_strategy: epoch, checkpoint_selection: contrastive_accuracy, dev_split: dev,
 }"""
 SINGLE = ("granularity 1", "granularity 2")
 SYSTEMS = ("Dual Encoder", "Ensemble (2)", "Ensemble of seeds", "Multi-Granularity (2)", *SINGLE)

@@ -18,7 +18,8 @@ import sys
 import numpy as np
 from hf_dialemb.papers.fitted_encoders import Doc2VecEncoder
 from hf_dialemb.dialogue import Dialogue, Turn
-np.save(sys.argv[1], Doc2VecEncoder(size=8).encode([Dialogue((Turn("user", text),)) for text in sys.argv[2:]]))
+dialogues = [Dialogue((Turn("user", text),)) for text in sys.argv[2:]]
+np.save(sys.argv[1], Doc2VecEncoder(size=8).encode(dialogues))
 """
 
 

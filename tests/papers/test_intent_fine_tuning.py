@@ -1,4 +1,4 @@
-"""Fine-tuning on few intents: it learns and stops, its draws are disjoint, test labels stay unread."""
+"""Fine-tuning on few intents: it learns and stops, and test labels stay unread."""
 
 import shutil
 from collections import Counter

@@ -34,6 +34,8 @@ from ..storage.files import write_json_atomically
 from .quoted import quoted_beside, quoted_figures
 from .suites import ALL, SUITES, Place, get_suite, load_suite
 
+Part = tuple[str, str, str]  # a model, and a split of a corpus
+
 
 class Cell(NamedTuple):
     """A model and a problem."""
@@ -146,8 +148,8 @@ def evaluate_suite(
         "cells": [],
         "not_measured": {},
     }
-    figures: dict[tuple[str, str, str], list[Row]] = {}  # of a model on a split of a corpus
-    seconds: dict[tuple[str, str, str], float] = {}
+    figures: dict[Part, list[Row]] = {}
+    seconds: dict[Part, float] = {}
     results = Results({}, ())
     for cell, measured in _measured(models, problems, config["weights"], seeds, cache):
         place = cell[:3]
@@ -159,15 +161,20 @@ def evaluate_suite(
             # Tasks of a corpus share texts, whose encoding counts once.
             seconds[place] = max(measured["encoding"], seconds.get(place, 0.0))
             started -= measured.get("seconds", 0.0)
-        rows: list[Row] = []
-        for place, of_place in figures.items():
-            rows += [*of_place, *rows_of(*place, seconds_of("encoding", seconds[place], 3))]
-        rows = with_ties(marked(rows))
+        rows = with_ties(marked(_with_seconds(figures, seconds)))
         run = describe_run(command_line(), config, seeds, started)
         results = Results(run, (*rows, *quoted_beside(rows, [suite])))
         if output is not None:
             write_with_page(results, output)
     return results
+
+
+def _with_seconds(figures: Mapping[Part, list[Row]], seconds: Mapping[Part, float]) -> list[Row]:
+    """Join the figures of all parts, each followed by the time that its encoding took."""
+    rows: list[Row] = []
+    for part, of_part in figures.items():
+        rows += [*of_part, *rows_of(*part, seconds_of("encoding", seconds[part], 3))]
+    return rows
 
 
 def _measured(

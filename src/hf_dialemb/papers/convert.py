@@ -183,22 +183,44 @@ def build(
     if f"{_DIAL2VEC}embeddings.word_embeddings.weight" in tensors:
         raise InputError(
             f"'{source}': got the backbone BERT, expected PLATO; dial2vec's program reads "
-            "dialogues without a closing "
-            "[SEP] there, which no layout of this package does"
+            "dialogues without a closing [SEP] there, which no layout of this package does"
         )
+    backbone, turns = _backbone(tensors, prefix, paddle)
+    layers = backbone.num_hidden_layers
+    config = Dial2VecConfig(
+        encoder_config=backbone,
+        max_tokens=backbone.max_position_embeddings,
+        num_turn_embeddings=turns,
+        max_turns=turns - 1,
+        frozen_layers=layers // 2,
+        **_PLATO["settings"],
+    )
+    tokenizer = _wordpiece(vocabulary, backbone.vocab_size)
+    Dial2VecModel.prepare_tokenizer(tokenizer, config)
+    model = Dial2VecModel(config)
+    model.encoder.embeddings.token_type_embeddings.weight.data.zero_()
+    report = Report(source, config.model_type)
+    report.made = {
+        "encoder.embeddings.token_type_embeddings.weight": "zeros; PLATO's types are speakers, in "
+        "role_embeddings",
+        "center": "zeros; nothing is taken off the embeddings",
+    }
+    start = re.escape(prefix) + (r"[./]" if paddle else "")
+    reasons = [(f"{start}(?:{pattern})", reason) for pattern, reason in _PLATO["dropped"].items()]
+    place(tensors, _rules(prefix, paddle, layers), model.state_dict(), reasons, report)
+    return model, tokenizer, report
+
+
+def _backbone(tensors: Mapping[str, Any], prefix: str, paddle: bool) -> tuple[BertConfig, int]:
+    """Return the encoder's configuration and the number of turns that the shapes of PLATO's tables and layers say."""
     tables = [prefix + row[paddle] for row in _PLATO["names"]["tables"]]
     (rows, width), (positions, _), _, (turns, _) = (_size(tensors, table) for table in tables[:4])
-    first = prefix + (
-        "/TransformerBlock_0/FeedForward_0/FC_0.w_0"
-        if paddle
-        else "layers.0.ff.linear_hidden.0.weight"
-    )
-    inner = _size(tensors, first)[1 if paddle else 0]
-    block = (
-        rf"{re.escape(prefix)}/TransformerBlock_(\d+)/.*"
-        if paddle
-        else rf"{re.escape(prefix)}layers\.(\d+)\..*"
-    )
+    if paddle:
+        inner = _size(tensors, f"{prefix}/TransformerBlock_0/FeedForward_0/FC_0.w_0")[1]
+        block = rf"{re.escape(prefix)}/TransformerBlock_(\d+)/.*"
+    else:
+        inner = _size(tensors, f"{prefix}layers.0.ff.linear_hidden.0.weight")[0]
+        block = rf"{re.escape(prefix)}layers\.(\d+)\..*"
     layers = 1 + max(int(match[1]) for key in tensors if (match := re.fullmatch(block, key)))
     if width % _HEAD_SIZE:
         raise InputError(
@@ -217,28 +239,7 @@ def build(
         hidden_act="gelu",
         pad_token_id=0,
     )
-    config = Dial2VecConfig(
-        encoder_config=backbone,
-        max_tokens=positions,
-        num_turn_embeddings=turns,
-        max_turns=turns - 1,
-        frozen_layers=layers // 2,
-        **_PLATO["settings"],
-    )
-    tokenizer = _wordpiece(vocabulary, rows)
-    Dial2VecModel.prepare_tokenizer(tokenizer, config)
-    model = Dial2VecModel(config)
-    model.encoder.embeddings.token_type_embeddings.weight.data.zero_()
-    report = Report(source, config.model_type)
-    report.made = {
-        "encoder.embeddings.token_type_embeddings.weight": "zeros; PLATO's types are speakers, in "
-        "role_embeddings",
-        "center": "zeros; nothing is taken off the embeddings",
-    }
-    start = re.escape(prefix) + (r"[./]" if paddle else "")
-    reasons = [(f"{start}(?:{pattern})", reason) for pattern, reason in _PLATO["dropped"].items()]
-    place(tensors, _rules(prefix, paddle, layers), model.state_dict(), reasons, report)
-    return model, tokenizer, report
+    return backbone, turns
 
 
 def _wordpiece(vocabulary: str, rows: int) -> PreTrainedTokenizerBase:

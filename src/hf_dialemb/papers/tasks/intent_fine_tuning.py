@@ -118,15 +118,15 @@ def draw_parts(
 
 def load_backbone(spec: str) -> Backbone:
     """Load the model that is fine-tuned, in float32, on a GPU where there is one."""
-    found = find_encoder(spec)
+    source = find_encoder(spec)
     if not has_weights(spec):
         raise InputError(
             f"model '{spec}': got a model without weights, expected one to fine-tune; leave it out"
         )
     register()
-    model = load_pretrained(AutoModel, found.path)
-    tokenizer = load_pretrained(AutoTokenizer, found.path)
-    if found.kind == "dialemb":
+    model = load_pretrained(AutoModel, source.path)
+    tokenizer = load_pretrained(AutoTokenizer, source.path)
+    if source.kind == "dialemb":
         if not hasattr(model, "encoder"):
             raise InputError(
                 f"model '{spec}': got {type(model).__name__}, which wraps no single encoder; leave "
