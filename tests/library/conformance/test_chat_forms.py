@@ -55,6 +55,7 @@ def test_rows_are_read_alike_in_a_list_a_dataset_and_files(form, tmp_path):
         assert turns_of(source) == [TURNS, TURNS], type(source)
 
 
+@applications
 @pytest.mark.habit("tool calls whose content is null or absent", "left out with a note")
 @pytest.mark.parametrize("call", [{"content": None}, {}])
 def test_calls_of_tools_are_left_out_with_a_note(call, caplog):
