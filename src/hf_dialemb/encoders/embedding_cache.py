@@ -112,7 +112,7 @@ class RememberingEncoder(Encoder):
     def _embed(self, rows: list[tuple[str, Any]], embed: Callable[[Any], Vectors]) -> None:
         keys, items = (list(column) for column in zip(*rows, strict=True))
         before = self.seconds
-        vectors = self._checked(self.timed(lambda: embed(items)), len(keys))
+        vectors = self._finished(self.timed(lambda: embed(items)), len(keys))
         if self._folder is not None:
             self._write(self._folder, keys, vectors, self.seconds - before)
         self._vectors.update(zip(keys, vectors, strict=True))

@@ -12,22 +12,133 @@ from ...dialogue import ROLES, Dialogue
 from ...display import counted
 from ...errors import InputError
 from ...storage.files import check_writable, write_json_atomically
-from .parser import TEXTS, Commands, add_command, add_group, named, reading_of, say
+from .parser import (
+    CONVERSATIONS,
+    CORPUS,
+    DATA,
+    READING,
+    Commands,
+    add_command,
+    add_group,
+    conversations,
+    corpus_options,
+    named,
+    reading_of,
+    say,
+)
+
+_CHECK = """\
+example: dialemb corpus check calls.csv --columns id=call,role=speaker,content=text
+  --roles Agent=assistant"""
+_LEAKAGE = """\
+example: dialemb corpus leakage --train multiwoz/train sgd/train --evaluation multiwoz/test
+  --data-dir data --output leakage.json"""
 
 
 def add(commands: Commands) -> None:
     """Add the command and its actions."""
-    actions = add_group(commands, "corpus")
-    for name, run in (
-        ("candidates", _candidates),
-        ("list", _list),
-        ("check", _check),
-        ("convert", _convert),
-        ("stats", _stats),
-        ("show", _show),
-        ("leakage", _leakage),
-    ):
-        add_command(actions, name, run, TEXTS["corpus"])
+    actions = add_group(commands, "corpus", "corpora and your own conversations")
+    add_command(
+        actions,
+        "candidates",
+        _candidates,
+        "hide each true response among others, so that all models rank the same candidates",
+        "example: dialemb corpus candidates multiwoz --responses assistant --output test.jsonl",
+        {
+            "--num-candidates": {
+                "type": int,
+                "default": 20,
+                "help": "the true one included (default: 20)",
+            },
+            "--responses": {
+                "default": "any",
+                "choices": ["assistant", "any", "last"],
+                "help": "which turns are responses: the assistant's, all but the first, or only "
+                "the last",
+            },
+            "--seed": {"type": int, "default": 13, "help": "for random draws (default: 13)"},
+            "--output": {"type": Path, "required": True, "help": "file to write (JSONL)"},
+            **corpus_options("test"),
+        },
+        conversations("corpus"),
+    )
+    add_command(
+        actions,
+        "list",
+        _list,
+        "list the corpora that can be read",
+        "example: dialemb corpus list",
+        {},
+    )
+    add_command(
+        actions,
+        "check",
+        _check,
+        "list every problem in a file of conversations, its line, and how to fix it",
+        _CHECK,
+        {"file": {"help": CONVERSATIONS}, **corpus_options("all")},
+    )
+    add_command(
+        actions,
+        "convert",
+        _convert,
+        "convert conversations from any form into JSONL, with roles instead of names",
+        "example: dialemb corpus convert calls.xlsx --output calls.jsonl",
+        {
+            "corpus": {"help": CORPUS},
+            "--mask": {
+                "action": "store_true",
+                "help": "replace addresses, numbers, links and names",
+            },
+            "--mask-names": {
+                "type": Path,
+                "metavar": "FILE",
+                "help": "names to mask too, one per line",
+            },
+            "--output": {
+                "type": Path,
+                "required": True,
+                "help": "the file to write, .jsonl or .jsonl.gz",
+            },
+            **corpus_options("all"),
+        },
+    )
+    add_command(
+        actions,
+        "stats",
+        _stats,
+        "count what is in a corpus",
+        "example: dialemb corpus stats sgd --data-dir data",
+        {**corpus_options("test")},
+        conversations("corpus"),
+    )
+    add_command(
+        actions,
+        "show",
+        _show,
+        "print one dialogue",
+        "example: dialemb corpus show sgd --data-dir data --id test/1_00000",
+        {
+            "--id": {"required": True, "help": "the dialogue's id, or its number as #12"},
+            **corpus_options("test"),
+        },
+        conversations("corpus"),
+    )
+    sets = {"nargs": "+", "required": True, "metavar": "CORPUS/SPLIT", "help": "sets, or all"}
+    add_command(
+        actions,
+        "leakage",
+        _leakage,
+        "find what evaluation sets and training sets share, exactly or nearly",
+        _LEAKAGE,
+        {
+            "--train": sets,
+            "--evaluation": sets,
+            "--output": {"type": Path, "help": "write the report here (JSON)"},
+            **DATA,
+            **READING,
+        },
+    )
 
 
 def _candidates(options: argparse.Namespace) -> None:
@@ -54,11 +165,7 @@ def _candidates(options: argparse.Namespace) -> None:
 def _list(options: argparse.Namespace) -> None:
     from ...data.published import catalogue
 
-    table = catalogue()
-    print(table)
-    if options.output:
-        write_json_atomically(options.output, {"table": table.split("\n")})
-        say(f"Wrote {options.output}")
+    print(catalogue())
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -119,7 +226,7 @@ def _convert(options: argparse.Namespace) -> None:
 def _masked(
     dialogues: Iterator[Dialogue], names: Path | None, counts: Counter[str]
 ) -> Iterator[Dialogue]:
-    from ..files.encoding import text_of
+    from ..files.text_encoding import text_of
     from ..files.findings import Notes
     from ..files.masking import mask
 

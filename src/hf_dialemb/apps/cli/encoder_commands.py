@@ -5,10 +5,25 @@
 
 import argparse
 import time
+from pathlib import Path
 
 from ...errors import InputError
 from ...storage.files import check_not_read
-from .parser import TEXTS, Commands, add_command, add_group, chosen_model, named, reading_of, say
+from .parser import (
+    DATA,
+    LOADING,
+    METHOD,
+    READING,
+    Commands,
+    add_command,
+    add_group,
+    chosen_model,
+    conversations,
+    corpus_options,
+    named,
+    reading_of,
+    say,
+)
 
 RECIPE, CORPUS = "dse_demo", "star_small"
 OWN = "own_minilm"
@@ -33,27 +48,254 @@ STEERING = {
 }
 """Settings of how weights move: they decide nothing in that recipe, which keeps the weights."""
 
-QUERY = "I want to see a flat before I rent it"
-SHOWN = ("semantic-relatedness", "dialogue-retrieval")
-"""The tasks to print, as far as nothing is drawn.
+_TRAIN = """\
+Write a setting as '--field value' (this wins), or as a line 'field: value' in the YAML file.
+Without --config and --method, it fits dialogue-minilm to your dialogues, in a minute.
 
-K-means and pairs of few dialogues differ more by seed than by encoder. The results file has
-everything.
-"""
+what to learn, from what
+  --method NAME           see below, or the file of a method of your own: own_method.py
+  --backbone MODEL        where it starts: a folder, a Hub id, dialogue-minilm
+  --corpus FILE ...       your file, a Hub dataset, or a corpus such as sgd/train
+  --columns, --roles      how to read your table: id=call,role=speaker,content=text; Agent=assistant
+  --dates, --gap, --sheet, --raw, --strict   see dialemb corpus check --help
+  --exclude SET ...       leave out the dialogues of these evaluation sets; none leaves nothing out
+  --max_dialogues N       learn from only this many, drawn at random
+  --output_dir FOLDER     folder of the run (or --output); the same command resumes there
+
+how long, how fast
+  --max_steps N           total steps; overrides epochs
+  --num_train_epochs N    passes over the data (default: 3)
+  --per_device_train_batch_size N   examples in a step (default: 8)
+  --gradient_accumulation_steps N   batches in a step, if memory is short
+  --learning_rate X       (default: 5e-5)
+  --warmup_steps N        steps to reach it
+  --bf16 true             half the memory, if the hardware supports it
+  --seed N                for everything drawn at random
+
+what to keep
+  --dev_split FILE        dialogues to choose a checkpoint by
+  --checkpoint_selection SIGNAL   last, contrastive_loss, contrastive_accuracy, dev_purity, ...
+  --patience N            stop after this many measurements without gain
+  --save_steps N          steps between checkpoints
+  --average_with_backbone X   share of the old weights in the result, 0 to 1
+  --max_tokens N          where texts are cut
+
+all settings, of every method and of transformers' Trainer: dialemb train --list-settings
+
+methods: dial2vec (dialogues, speakers); dse, dialogue_cse, dialog2flow, turns (utterances);
+  dual_encoder, transformer_dual_encoder, deep_attention_matching (which response fits)
+
+example: dialemb train calls.csv --output_dir runs/mine"""
+_EVALUATE = """\
+To repeat whole papers, or several at once, see dialemb papers benchmark.
+
+example: dialemb evaluate --model runs/dial2vec-minilm all-MiniLM-L6-v2 tfidf --corpus sgd"""
+_PUBLISH = """\
+The folder is that of a training, which is exported first and gets a card; or one that dialemb
+export wrote. With --repo-type space a metric's name will do, with --repo-type dataset a folder that
+dialemb papers corpus unify wrote. If it stops, run it again. Log in with 'hf auth login'.
+
+example: dialemb publish runs/calls --repo-id org/calls --private"""
+_DISTIL = """\
+example: dialemb model distil sgd/train multiwoz/train --model runs/merged --output runs/static"""
+_CARD = """\
+Figures come from dialemb papers benchmark or dialemb evaluate, for the model and for its backbone.
+If the model learnt from your own file, give that file's licence:
+--corpus-licence 'calls.jsonl=permissive:CC BY 4.0' (permissive, share-alike or research).
+
+example: dialemb model card --model published/dse-minilm --run runs/dse-minilm
+  --results benchmark/dse.json"""
+
+QUERY = "I want to see a flat before I rent it"
+TASK, SHOWN = "response-selection", ("top1", "top10", "mrr")
+"""What the training teaches, which turn follows, and the figures that are printed."""
 
 
 def add(commands: Commands) -> None:
     """Add the commands and the group."""
-    add_command(commands, "demo", _demo)
-    add_command(commands, "train", _train, recipes=_recipes).set_defaults(takes_settings=True)
     add_command(
-        commands, "evaluate", _evaluate, tasks=_tasks, fine_tuning=lambda: _tasks(fine_tunes=True)
+        commands,
+        "demo",
+        _demo,
+        "train on a part of STAR in the package; measure, export, search and draw a flow",
+        "example: dialemb demo --output demo",
+        {
+            "--output": {
+                "type": Path,
+                "default": "demo",
+                "help": "folder for everything the demo writes (default: demo)",
+            },
+            "--max-steps": {"type": int, "help": "shorten the training"},
+        },
     )
-    add_command(commands, "export", _export)
-    add_command(commands, "publish", _publish)
-    group = add_group(commands, "model")
-    for name, run in (("distil", _distil), ("card", _card)):
-        add_command(group, name, run, TEXTS["model"])
+    train = add_command(
+        commands,
+        "train",
+        _train,
+        "train an encoder from dialogues",
+        _TRAIN,
+        {
+            "--config": {"help": "a recipe's name, or a YAML file of settings"},
+            "--list-settings": {
+                "action": "store_true",
+                "help": "print every setting with its default",
+            },
+        },
+    )
+    train.set_defaults(takes_settings=True)
+    train.names = _recipes
+    evaluate = add_command(
+        commands,
+        "evaluate",
+        _evaluate,
+        "compare encoders on a labelled corpus",
+        _EVALUATE,
+        {
+            "--model": {"nargs": "+", "help": "folders, Hub ids, encoders of the package"},
+            "--level": {
+                "dest": "model_level",
+                "choices": ["dialogue", "utterances"],
+                "help": "of models of texts: read a dialogue at once, or average its utterances",
+            },
+            "--vectors": {"type": Path, "help": "also measure vectors that dialemb embed wrote"},
+            "--task": {
+                "nargs": "+",
+                "default": [],
+                "help": "tasks, see below (default: what suits the corpus)",
+            },
+            "--output": {
+                "type": Path,
+                "default": "results.json",
+                "help": "results file (default: results.json)",
+            },
+            "--limit": {"type": int, "help": "measure on a fixed random sample of this many"},
+            "--seeds": {
+                "type": int,
+                "default": 10,
+                "help": "repeats with other random seeds (default: 10)",
+            },
+            **LOADING,
+            **corpus_options("test"),
+        },
+        conversations("corpus"),
+    )
+    evaluate.names = _tasks
+    add_command(
+        commands,
+        "export",
+        _export,
+        "turn a trained checkpoint into a form that other libraries load, and check it",
+        "example: dialemb export --model runs/dial2vec-minilm --output published/dial2vec",
+        {
+            "--model": {"required": True, "help": "folder of the training or a checkpoint"},
+            "--output": {
+                "type": Path,
+                "required": True,
+                "help": "folder to write; must not exist yet",
+            },
+            "--dtype": {"choices": ["bf16", "fp16", "fp32"], "help": "precision of the weights"},
+            "--max-shard-size": {"help": "largest file of weights, such as 1GB"},
+            **METHOD,
+        },
+    )
+    add_command(
+        commands,
+        "publish",
+        _publish,
+        "publish a model, a metric or a dataset on the Hub in one commit",
+        _PUBLISH,
+        {
+            "path": {"type": Path, "help": "the folder"},
+            "--repo-id": {"required": True, "help": "where to: org/name; created if absent"},
+            "--repo-type": {"default": "model", "help": "model, space or dataset (default: model)"},
+            "--private": {"action": "store_true", "help": "create a private repository"},
+            "--revision": {"help": "branch, created if absent (default: main)"},
+            "--dry-run": {
+                "action": "store_true",
+                "help": "only list the files and what stands in the way",
+            },
+            "--include": {
+                "nargs": "+",
+                "default": [],
+                "metavar": "PATTERN",
+                "help": "send these files too, which are no part of an export",
+            },
+            "--verify": {"action": "store_true", "help": "download it afterwards and compare it"},
+            **METHOD,
+        },
+    )
+    group = add_group(commands, "model", "distil a model, or write its card")
+    add_command(
+        group,
+        "distil",
+        _distil,
+        "distil an encoder of texts into a table of word vectors, small and fast",
+        _DISTIL,
+        {
+            "corpus": {"nargs": "+", "help": "sets to learn from: sgd/train, files, ..."},
+            "--model": {"required": True, "help": "an encoder of texts, the teacher"},
+            "--exclude": {
+                "nargs": "+",
+                "metavar": "SET",
+                "help": "evaluation sets to keep out, as sgd/test",
+            },
+            "--output": {
+                "type": Path,
+                "required": True,
+                "help": "folder to write; must not exist yet",
+            },
+            "--dimensions": {
+                "type": int,
+                "default": 256,
+                "help": "width of the vectors (default: 256)",
+            },
+            "--runs": {
+                "type": int,
+                "default": 60000,
+                "help": "most texts of several turns (default: 60000)",
+            },
+            "--passes": {
+                "type": int,
+                "default": 6,
+                "help": "how often it sees each text (default: 6)",
+            },
+            "--seed": {"type": int, "default": 0, "help": "for drawing texts (default: 0)"},
+            **METHOD,
+            **DATA,
+            **READING,
+        },
+    )
+    add_command(
+        group,
+        "card",
+        _card,
+        "write the model card of an exported folder from its results",
+        _CARD,
+        {
+            "--model": {"type": Path, "required": True, "help": "what dialemb export wrote"},
+            "--run": {
+                "dest": "training",
+                "type": Path,
+                "required": True,
+                "help": "folder of the training",
+            },
+            "--results": {
+                "type": Path,
+                "nargs": "+",
+                "default": [],
+                "help": "results files of the model, if any",
+            },
+            "--repo-id": {"help": "where you will publish it (default: org/FOLDER)"},
+            "--corpus-licence": {
+                "nargs": "+",
+                "default": [],
+                "metavar": "NAME=TERMS:LICENCE",
+                "help": "see above",
+            },
+            "--record": {"type": Path, "help": "keep the card's sources in this file"},
+            **METHOD,
+        },
+    )
 
 
 def _demo(options: argparse.Namespace) -> None:
@@ -79,14 +321,14 @@ def _demo(options: argparse.Namespace) -> None:
         f"1. Training DSE from {settings.run.backbone} on 448 conversations of STAR, without labels"
     )
     run_training(settings, say)
-    say(
-        "2. Measuring on 176 others of the same sixteen tasks: untrained, trained, and the "
-        "encoders in the package"
-    )
-    models = [MINILM, str(trained), "dialogue-minilm", "dialogue-static"]
+    say("2. Which of a hundred turns follows? In 176 other conversations, by three encoders:")
+    models = [MINILM, str(trained), "dialogue-static"]
     written = output / "results.json"
-    results = evaluate(models, CORPUS, output=written, command="dialemb demo")
-    say(markdown_table(row for row in results.results if row.task in SHOWN and row.std is None))
+    results = evaluate(
+        models, CORPUS, tasks=[TASK], seeds=2, output=written, command="dialemb demo"
+    )
+    rows = (row for row in results.results if row.metric in SHOWN and not row.setting)
+    say(markdown_table(rows))
     if not published.exists():
         say("3. Exporting the trained encoder, and loading the export in fresh processes")
         export(trained, published, report=lambda line: say(f"   {line}"))
@@ -123,10 +365,10 @@ def _train(options: argparse.Namespace) -> None:
     run_training(settings, say if settings.training.process_index == 0 else lambda line: None)
 
 
-def _recipes() -> list[str]:
+def _recipes() -> str:
     from ...training.arguments import recipe_names
 
-    return recipe_names()
+    return f"\nrecipes: {', '.join(recipe_names())}\n"
 
 
 def _evaluate(options: argparse.Namespace) -> None:
@@ -151,10 +393,10 @@ def _evaluate(options: argparse.Namespace) -> None:
     say(f"Wrote {options.output}")
 
 
-def _tasks(fine_tunes: bool = False) -> list[str]:
-    from ...evaluation.tasks.task import TASKS, get_task
+def _tasks() -> str:
+    from ...evaluation.tasks.task import TASKS
 
-    return [name for name in TASKS if get_task(name).fine_tunes == fine_tunes]
+    return f"\ntasks: {', '.join(TASKS)}\n"
 
 
 def _export(options: argparse.Namespace) -> None:

@@ -8,7 +8,29 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError
-from .parser import Commands, add_command, chosen_model, named, reading_of, say
+from .parser import (
+    CONVERSATIONS,
+    CORPUS,
+    MODEL,
+    READING,
+    Commands,
+    add_command,
+    chosen_model,
+    conversations,
+    corpus_options,
+    named,
+    reading_of,
+    say,
+)
+
+_FLOW = """\
+example: dialemb flow transcripts/
+then open flow/index.html; run again with other settings, it reuses the vectors
+see also: dialemb flow next, dialemb flow compare"""
+_COMPARE = """\
+Dialogues that are part of the flow are compared with the rest of it, new ones with all of it.
+
+example: dialemb flow compare --flow flow/ --input after/ --output comparison/"""
 
 COMMANDS = ("flow next", "flow compare")
 """The commands with a name of two words."""
@@ -21,9 +43,75 @@ _SEVERAL = (
 
 def add(commands: Commands) -> None:
     """Add the commands to those of ``dialemb``."""
-    add_command(commands, "flow", _build)
-    add_command(commands, "flow next", _next)
-    add_command(commands, "flow compare", _compare)
+    add_command(
+        commands,
+        "flow",
+        _build,
+        "find the workflow that conversations follow, and write a web page of it",
+        _FLOW,
+        {
+            "--output": {
+                "type": Path,
+                "default": "flow",
+                "help": "folder to write (default: flow)",
+            },
+            "--by": {
+                "choices": ["topic", "all"],
+                "help": "topic: a flow for each topic of five dialogues or more; all: one flow for "
+                "all (default: topic where a file of your own is about several things)",
+            },
+            "--clusters": {"help": "number of states, such as 12 or user=10,assistant=14"},
+            "--names": {
+                "default": "nearest",
+                "help": "nearest (the typical utterance), phrases, or api:MODEL (default: nearest)",
+            },
+            "--nodes": {
+                "type": float,
+                "help": "leave out states rarer than this share of the most frequent",
+            },
+            "--edges": {"type": float, "help": "leave out transitions that weigh less than this"},
+            "--weights": {
+                "help": "what transitions weigh: max, max-out or prob-out (default: max-out)"
+            },
+            "--seed": {"type": int, "default": 0, "help": "for random draws (default: 0)"},
+            "--domain": {"help": "only dialogues with this domain and no other"},
+            **MODEL,
+            **corpus_options("all"),
+        },
+        conversations("input", CONVERSATIONS),
+    )
+    add_command(
+        commands,
+        "flow next",
+        _next,
+        "say where unfinished dialogues stand in a flow, and what is likely to come next",
+        "example: dialemb flow next --flow flow/ --input call.txt",
+        {
+            "--flow": {"type": Path, "required": True, "help": "output of dialemb flow"},
+            "--input": {"required": True, "help": CONVERSATIONS},
+            "--top": {"type": int, "default": 5, "help": "how many actions (default: 5)"},
+            "--output": {"type": Path, "help": "also write them here (JSONL)"},
+            **READING,
+        },
+    )
+    add_command(
+        commands,
+        "flow compare",
+        _compare,
+        "compare two sets of dialogues by the states of a flow: before and after",
+        _COMPARE,
+        {
+            "--flow": {"type": Path, "required": True, "help": "output of dialemb flow"},
+            "--input": {"required": True, "help": f"the second set: {CORPUS}"},
+            "--output": {
+                "type": Path,
+                "default": "comparison",
+                "help": "folder to write (default: comparison)",
+            },
+            "--domain": {"help": "only dialogues with this domain and no other"},
+            **corpus_options("all"),
+        },
+    )
 
 
 def _build(options: argparse.Namespace) -> None:

@@ -1,53 +1,67 @@
-"""The shared parts of the commands.
-
-Errors of one sentence, help with an example, the options that name things.
-"""
+"""The shared parts of the commands: errors of one sentence, options that many take."""
 
 import argparse
-import os
-import re
 import sys
-import textwrap
-import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn, TypeAlias
 
 from ...data.reading_options import OPTIONS
 from ...errors import InputError, nearest
 
+Options: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""The arguments of ``add_argument``, by the names of an option."""
+
+CORPUS = "your file, folder or Hub dataset, or a corpus, as sgd or sgd/test"
+CONVERSATIONS = "your conversations: a file, or a folder of them"
+
+METHOD: Options = {
+    "--method": {"metavar": "FILE.py", "help": "for a model of a method of your own: its file"}
+}
+LOADING: Options = {
+    "--revision": {"help": "for a Hub id: a branch, a tag or a commit"},
+    "--device": {"help": "such as cpu, cuda:1 or mps (default: the accelerator)"},
+    "--batch-size": {"type": int, "help": "texts in the model at once (default: 32)"},
+    "--dtype": {"help": "float32 (the default), bfloat16 or float16"},
+    **METHOD,
+}
+"""How a model is loaded."""
+
+MODEL: Options = {
+    "--model": {
+        "help": "a checkpoint folder, a Hub id, or an encoder from the package, such as "
+        "dialogue-minilm (default: the best one available)"
+    },
+    **LOADING,
+}
+DATA: Options = {"--data-dir": {"help": "folder that holds the corpora, unpacked or packed"}}
+READING: Options = {
+    "--columns": {
+        "help": "for tables: which column is what, such as id=call,role=speaker,content=text"
+    },
+    "--roles": {"help": "who is who, such as Agent=assistant,Customer=user"},
+    "--dates": {"choices": ["day-first", "month-first"], "help": "the order of numbers in dates"},
+    "--gap": {"help": "the pause that ends a conversation, such as 30m, 4h or 2d"},
+    "--sheet": {"help": "the sheet of a workbook, or all"},
+    "--strict": {
+        "action": "store_true",
+        "help": "stop at what is malformed, and guess nothing (default: leave it out and count it)",
+    },
+    "--raw": {"action": "store_true", "help": "leave HTML, quoted mail and signatures in texts"},
+}
+"""How files of one's own are read."""
+
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are `InputError`, and whose help lists names when it is asked for."""
+    """A parser whose errors are `InputError`, and whose help can end in names found on demand."""
 
-    lists: Mapping[str, Callable[[], Iterable[str]]] = {}
-    words: Sequence[str] = ()  # to parse
+    names: Callable[[], str] = str
 
     def format_help(self) -> str:
-        """Return the help, with the lists that the epilog names in braces."""
-        for name, listed in self.lists.items():
-            text = textwrap.fill(
-                ", ".join(listed()), 100, subsequent_indent="  ", break_on_hyphens=False
-            )
-            self.epilog = str(self.epilog).replace(f"{{{name}}}", text)
-        return super().format_help()
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse words, which `error` looks at."""
-        self.words = args or ()
-        return super().parse_known_args(args, namespace)
+        """Return the help, and below it the names."""
+        return super().format_help() + self.names()
 
     def error(self, message: str) -> NoReturn:
-        """Raise argparse's message.
-
-        Name an unknown argument whose value argparse takes for another argument.
-        """
-        known = self._option_string_actions
-        for word in self.words if "not allowed with" in message else ():
-            if word.startswith("--") and not any(
-                name.startswith(word.partition("=")[0]) for name in known
-            ):
-                raise unknown_argument(word, self.prog, known)
+        """Raise argparse's message."""
         raise InputError(f"{message}; see '{self.prog} --help'")
 
 
@@ -56,122 +70,78 @@ Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
 
 
 def unknown_argument(got: str, program: str, known: Iterable[str]) -> InputError:
-    """Return the error for an argument that a command does not take.
-
-    It suggests the nearest known name.
-    """
+    """Return the error for an argument that a command does not take, with the nearest it knows."""
     return InputError(f"unknown argument '{got}'; see '{program} --help'.{nearest(got, known)}")
-
-
-def read_texts(file: Path) -> dict[str, Any]:
-    """Read the summary, the epilog and the options of commands.
-
-    Those of a group stand beside the group's own.
-    """
-    return tomllib.loads(file.read_text(encoding="utf-8"))
-
-
-TEXTS = read_texts(Path(__file__).with_name("commands.toml"))
-
-_TYPES = {"int": int, "float": float, "path": Path}
 
 
 def add_command(
     commands: Commands,
     name: str,
-    run: Callable[[argparse.Namespace], None] | None,
-    texts: Mapping[str, Any] = TEXTS,
-    **lists: Callable[[], Iterable[str]],
+    run: Callable[[argparse.Namespace], None],
+    summary: str,
+    epilog: str,
+    options: Options,
+    *one_of: Options,
 ) -> Parser:
-    """Add a command with its options, which calls ``run``.
+    """Add a command that calls ``run``.
 
-    The first clause of its summary stands in the list of all.
-
-    ``{tasks}`` in its epilog stands for what ``tasks()`` lists, when the help is shown.
+    Args:
+        commands: The commands to add to.
+        name: Its name; commands of two words are not listed.
+        run: What it does with its options.
+        summary: What stands in the list of commands and above its help.
+        epilog: What stands below its help.
+        options: Its options, as ``add_argument`` takes them, by their names.
+        *one_of: Further options, of each of which exactly one must be given.
     """
-    stated, form = texts[name], argparse.RawDescriptionHelpFormatter
-    listed: dict[str, Any] = (
-        {} if " " in name else {"help": re.split(r"[.:;,]( |$)", stated["summary"])[0]}
-    )
+    listed: dict[str, Any] = {} if " " in name else {"help": summary}
     parser = commands.add_parser(
-        name, description=stated["summary"], epilog=stated["epilog"], formatter_class=form, **listed
+        name,
+        description=f"{summary[0].upper()}{summary[1:]}.",
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        **listed,
     )
-    parser.lists = lists
     parser.set_defaults(run=run)
-    if "conversations" in stated:
-        _conversations(parser, **stated["conversations"])
-    if "wanted" in stated:
-        _add_options(parser.add_mutually_exclusive_group(required=True), stated["wanted"])
-    own = stated.get("options", {})
-    shared = {
-        option: how
-        for kind in stated.get("takes", ())
-        for option, how in TEXTS["shared"][kind].items()
-    }
-    _add_options(
-        parser,
-        {option: {**shared.get(option, {}), **own.get(option, {})} for option in {**own, **shared}},
-    )
-    if split := stated.get("split"):
-        parser.add_argument(
-            "--split",
-            help=f"for public corpora and Hub datasets: train, dev, test or all (default: {split})",
-        )
-        parser.set_defaults(default_split=split)
+    for option, how in options.items():
+        parser.add_argument(option, **how)
+    for several in one_of:
+        group = parser.add_mutually_exclusive_group(required=True)
+        for names, how in several.items():
+            group.add_argument(*names.split(), **how)
     return parser
 
 
-def _add_options(
-    parser: argparse._ActionsContainer, options: Mapping[str, Mapping[str, Any]]
-) -> None:
-    for option, how in options.items():
-        kind = {"type": _TYPES[how["type"]]} if "type" in how else {}
-        parser.add_argument(*option.split(), **{**how, **kind})
-
-
-def _conversations(
-    parser: argparse.ArgumentParser,
-    name: str = "corpus",
-    help: str = "your file, folder or Hub dataset, or a corpus, as sgd or sgd/test",
-    several: bool = False,
-    instead: Mapping[str, Mapping[str, Any]] | None = None,
-) -> None:
-    """Add the input, as a word or as ``--corpus`` (also ``--input``), or another option
-    ``instead``: one is needed.
-    """
-    group, many = parser.add_mutually_exclusive_group(required=True), "+" if several else None
-    group.add_argument(
-        name, nargs="*" if several else "?", default=argparse.SUPPRESS, metavar="corpus", help=help
-    )
-    group.add_argument(
-        "--corpus",
-        "--input",
-        dest=name,
-        nargs=many,
-        metavar="CORPUS",
-        help="another way to name them",
-    )
-    _add_options(group, instead or {})
-
-
-def add_group(commands: Commands, name: str, texts: Mapping[str, Any] = TEXTS) -> Any:
+def add_group(commands: Commands, name: str, summary: str) -> Any:
     """Add a command that has commands; return their list, to add to."""
-    parser = add_command(commands, name, None, texts)
+    parser = commands.add_parser(name, help=summary, description=f"{summary.capitalize()}.")
     return parser.add_subparsers(
         dest="subcommand", required=True, metavar="command", parser_class=Parser
     )
+
+
+def conversations(name: str, text: str = CORPUS) -> Options:
+    """Return the options for the input, a word or ``--corpus``."""
+    word = {"nargs": "?", "default": argparse.SUPPRESS, "metavar": "corpus", "help": text}
+    return {name: word, "--corpus --input": {"dest": name, "metavar": "CORPUS", "help": "the same"}}
+
+
+class DefaultSplit(str):
+    """The split of a corpus where none is given."""
+
+
+def corpus_options(split: str) -> Options:
+    """Return the options of reading a corpus, with the split that is the default."""
+    text = f"for public corpora and Hub datasets: train, dev, test or all (default: {split})"
+    return {**DATA, **READING, "--split": {"default": DefaultSplit(split), "help": text}}
 
 
 def say(line: str) -> None:
     """Print a line of a command that goes on working; names in it cannot command the terminal."""
     from ...display import visible
 
-    try:
-        print(
-            "".join(letter if letter in "\n\t" else visible(letter) for letter in line), flush=True
-        )
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    letters = (letter if letter in "\n\t" else visible(letter) for letter in line)
+    print("".join(letters), flush=True)
 
 
 def named(options: argparse.Namespace, *names: str) -> dict[str, Any]:
@@ -182,11 +152,10 @@ def named(options: argparse.Namespace, *names: str) -> dict[str, Any]:
 def chosen_model(
     options: argparse.Namespace, given: str | None, of: str = "dialogue", *, needed: bool = True
 ) -> Any:
-    """Return the model ``given`` or the best one available, which is printed.
+    """Return the model ``given``, or else the best one available, which is printed.
 
-    A name, or with options an encoder.
-
-    If none is given or ``needed``, return None, and refuse the options of loading.
+    With options of loading it is an encoder, otherwise a name. If none is given or ``needed``,
+    return None, and refuse the options of loading.
     """
     loading = named(options, "revision", "device", "batch_size", "dtype")
     loading["level"] = getattr(options, "model_level", None)
@@ -224,21 +193,21 @@ def model_and_vectors(options: argparse.Namespace, dialogues: Any, corpus: str) 
 
 def check_split(options: argparse.Namespace) -> None:
     """Fill in the default split, and refuse a split of a file, which is read whole."""
-    if "default_split" not in options:
+    if "split" not in options:
         return
     from ...data import CORPORA
     from ...data.corpus import ALL
     from ...data.corpus_names import check_no_split, is_own, with_split
 
+    given = None if isinstance(options.split, DefaultSplit) else options.split
     for name in ("corpus", "file", "input"):
         corpus = getattr(options, name, None)
         if corpus and corpus not in CORPORA and is_own(corpus):
-            check_no_split(corpus, options.split)
+            check_no_split(corpus, given)
             options.split = ALL
         elif corpus and with_split(corpus)[0] != corpus:  # such as sgd/test
-            known, options.split = with_split(corpus, options.split)
+            known, options.split = with_split(corpus, given)
             setattr(options, name, known)
-    options.split = options.default_split if options.split is None else options.split
 
 
 def reading_of(options: argparse.Namespace) -> dict[str, Any]:

@@ -12,16 +12,150 @@ from typing import TYPE_CHECKING
 from ...data.reading_options import ReadingOptions
 from ...errors import InputError
 from ...storage.files import check_writable, write_text_atomically
-from .parser import Commands, add_command, chosen_model, model_and_vectors, named, reading_of, say
+from .parser import (
+    CONVERSATIONS,
+    METHOD,
+    MODEL,
+    READING,
+    Commands,
+    add_command,
+    chosen_model,
+    conversations,
+    corpus_options,
+    model_and_vectors,
+    named,
+    reading_of,
+    say,
+)
 
 if TYPE_CHECKING:
     from ..search.hits import Hits
 
+_SEARCH = """\
+example: dialemb search calls.csv --query "what did Anna say about her card?"
+         dialemb search calls.csv --query "card was stolen" --whole
+         dialemb search calls.csv --vectors vectors.parquet --id call-17"""
+_INDEX = """\
+example: dialemb index calls.csv --output calls.lance
+         dialemb search --index calls.lance --query card --where "time > '2026-01-01'\""""
+_RANK = """\
+example: dialemb rank --model runs/mgt-multiwoz/multi-granularity --context calls.jsonl
+  --candidates responses.txt --top 5"""
+
 
 def add(commands: Commands) -> None:
     """Add the commands."""
-    for name, run in (("embed", _embed), ("search", _search), ("index", _index), ("rank", _rank)):
-        add_command(commands, name, run)
+    add_command(
+        commands,
+        "embed",
+        _embed,
+        "turn conversations into vectors, in a Parquet file; run again, it goes on",
+        "example: dialemb embed calls.csv --output vectors.parquet",
+        {
+            "--output": {
+                "type": Path,
+                "required": True,
+                "help": "Parquet file with the columns id, said, metadata (JSON) and embedding",
+            },
+            "--level": {
+                "choices": ["dialogues", "utterances"],
+                "default": "dialogues",
+                "help": "what each row holds (default: dialogues)",
+            },
+            "--shard-size": {
+                "type": int,
+                "default": 2000,
+                "help": "dialogues per shard (default: 2000)",
+            },
+            **MODEL,
+            **READING,
+        },
+        conversations("input", CONVERSATIONS),
+    )
+    add_command(
+        commands,
+        "search",
+        _search,
+        "find what was said, or the conversations nearest to a text or to one of them",
+        _SEARCH,
+        {
+            "--where": {
+                "help": "with --index: a condition such as \"topic = 'cards' and time > "
+                "'2026-01-01'\""
+            },
+            "--whole": {
+                "action": "store_true",
+                "help": "with --query: find conversations instead of turns",
+            },
+            "--vectors": {
+                "type": Path,
+                "help": "vectors from dialemb embed, instead of embedding again",
+            },
+            "--top": {"type": int, "default": 5, "help": "how many to show (default: 5)"},
+            "--output": {"type": Path, "help": "also write hits here, one JSON object a line"},
+            **MODEL,
+            **corpus_options("test"),
+        },
+        {
+            **conversations("corpus"),
+            "--index": {"type": Path, "help": "an index made by dialemb index, instead"},
+        },
+        {
+            "--query": {"help": "what to look for, in words"},
+            "--id": {"help": "the dialogue to start from: its id, or its number as #12"},
+        },
+    )
+    add_command(
+        commands,
+        "index",
+        _index,
+        "keep conversations in a LanceDB table; run again, it embeds what is new",
+        _INDEX,
+        {
+            "input": {"nargs": "?", "help": CONVERSATIONS},
+            "--output": {
+                "type": Path,
+                "required": True,
+                "help": "the index, a folder whose name ends in .lance",
+            },
+            "--level": {
+                "choices": ["dialogues", "turns"],
+                "help": "one row for each of: dialogues, or turns, found by words too (default: "
+                "dialogues)",
+            },
+            "--labels": {
+                "type": Path,
+                "help": "a CSV with the columns id and topic, as dialemb topics writes",
+            },
+            "--delete": {"nargs": "+", "metavar": "ID", "help": "dialogues to delete"},
+            "--compact": {
+                "action": "store_true",
+                "help": "let what was deleted or replaced leave the disk",
+            },
+            **MODEL,
+            **READING,
+        },
+    )
+    add_command(
+        commands,
+        "rank",
+        _rank,
+        "rank a pool of responses: which should come next in a dialogue?",
+        _RANK,
+        {
+            "--model": {"required": True, "help": "a ranker: a folder, or an id as org/name"},
+            "--context": {"type": Path, "required": True, "help": "the dialogues so far: a file"},
+            "--candidates": {
+                "type": Path,
+                "required": True,
+                "help": "text file with one response per line",
+            },
+            "--top": {"type": int, "default": 10, "help": "responses to show (default: 10)"},
+            "--output": {"type": Path, "help": "also write them here (JSONL)"},
+            **METHOD,
+            **READING,
+        },
+    )
 
 
 def _embed(options: argparse.Namespace) -> None:

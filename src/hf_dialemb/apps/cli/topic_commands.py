@@ -5,12 +5,66 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError
-from .parser import Commands, add_command, model_and_vectors, named, reading_of, say
+from .parser import (
+    CONVERSATIONS,
+    MODEL,
+    Commands,
+    add_command,
+    conversations,
+    corpus_options,
+    model_and_vectors,
+    named,
+    reading_of,
+    say,
+)
+
+_EPILOG = """\
+example: dialemb topics january.csv
+then open topics/index.html
+next month: dialemb topics february.csv --from topics"""
 
 
 def add(commands: Commands) -> None:
     """Add the command."""
-    add_command(commands, "topics", _run)
+    add_command(
+        commands,
+        "topics",
+        _run,
+        "find what conversations are about, without labels: topics with names, on a web page",
+        _EPILOG,
+        {
+            "--vectors": {
+                "type": Path,
+                "help": "vectors from dialemb embed, instead of embedding again",
+            },
+            "--topics": {"type": int, "help": "number of topics (default: from the data)"},
+            "--names": {"default": "phrases", "help": "phrases, or api:MODEL (default: phrases)"},
+            "--segments": {
+                "action": "store_true",
+                "help": "split conversations where their topic changes, and count each part",
+            },
+            "--flows": {"action": "store_true", "help": "also write a flow for each larger topic"},
+            "--from": {
+                "type": Path,
+                "dest": "earlier",
+                "help": "an earlier output: its topics keep ids and names",
+            },
+            "--edits": {
+                "type": Path,
+                "help": "changes to replay (default: edits.yaml in the output folder)",
+            },
+            "--compare": {
+                "help": "compare parts: month, or a column such as team, channel or score"
+            },
+            "--output": {
+                "type": Path,
+                "help": "folder to write (default: topics; with --from topics, topics-february)",
+            },
+            **MODEL,
+            **corpus_options("all"),
+        },
+        conversations("input", CONVERSATIONS),
+    )
 
 
 def _run(options: argparse.Namespace) -> None:
