@@ -6,7 +6,7 @@ Every text is read right, or what it was read as is told with its remedy.
 import pytest
 from read_files import read
 
-from hf_dialemb.apps.files.encoding import is_text, text_of
+from hf_dialemb.apps.files.text_encoding import is_text, text_of
 from hf_dialemb.apps.files.findings import Notes
 
 TEXTS = {
