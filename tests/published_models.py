@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import torch
 from afresh import printed_afresh
+from commands import main
 
-from hf_dialemb.apps.cli import main
 from hf_dialemb.evaluation.results.rows import Results, Row, describe_run, rows_of, write_results
 from hf_dialemb.hub.card.card import render_card
 from hf_dialemb.hub.card.card_record import make_record

@@ -45,7 +45,8 @@ def copy_without(folder: Path, *floors: str) -> Path:
         shutil.copytree(
             ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", *floors)
         )
-    for name in ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "constraints.txt"):
+    files = "pyproject.toml README.md LICENSE CHANGELOG.md CITATION.cff constraints.txt"
+    for name in files.split():
         shutil.copy(ROOT / name, folder / name)
     return folder
 

@@ -33,6 +33,11 @@ def reader(request, monkeypatch):
         {"conversations": SHARE_GPT},
         {"messages": SHARE_GPT, "tools": None},
         {"prompt": "Hello", "completion": "Hi"},
+        [
+            {"role": "user", "content": [{"type": "text", "text": "Hello"}, {"type": "image"}]},
+            {"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]},
+            MESSAGES[1],
+        ],
         {"prompt": MESSAGES[:1], "completion": MESSAGES[1:]},
     ],
 )

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from made_up_corpora import pack, write
+from made_up_corpora import needs, pack, write
 from talks import dialogue
 
 from hf_dialemb.data import CORPORA, get_corpus, load_dialogues, readers, single_domain
@@ -92,6 +92,7 @@ CONTENT = json.dumps({"dial_data": {"dmv": {"document": [TALK]}}}).encode()
 NESTED = {f"doc2dial/test/{FILE}": CONTENT}
 
 
+@needs("doc2dial")
 def test_every_place_where_a_corpus_may_lie(tmp_path, monkeypatch):
     for number, path, files in (
         ("1", "doc2dial", {f"test/{FILE}": CONTENT}),
@@ -126,6 +127,7 @@ def test_every_place_where_a_corpus_may_lie(tmp_path, monkeypatch):
         load_dialogues("doc2dial", write(tmp_path / "elsewhere", {"x": b""}), "test")
 
 
+@needs("doc2dial")
 def test_what_cannot_be_loaded(tmp_path, monkeypatch):
     for corpus, place, split, expected in (
         (

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from commands import main
 from given_vectors import Given, hashed, said
 
 from hf_dialemb import data
-from hf_dialemb.apps.cli import main
 from hf_dialemb.data import write_jsonl
 from hf_dialemb.data.corpus import KINDS
 from hf_dialemb.dialogue import Dialogue, Turn

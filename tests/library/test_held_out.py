@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from commands import main
 from sentence_transformers import SentenceTransformer
 from talks import dialogue
 
 import hf_dialemb
-from hf_dialemb.apps.cli import main
 from hf_dialemb.data import load_dialogues, write_jsonl
 from hf_dialemb.hashing import text_key
 from hf_dialemb.storage.run_folder import RunFolder

@@ -1,4 +1,4 @@
-"""Facts about what of evaluation sets is found in training data, and what is left after cleaning."""
+"""Parts of evaluation sets in training data, and training data without them."""
 
 import json
 import random

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from huggingface_hub import ModelCard
 from huggingface_hub.repocard_data import model_index_to_eval_results
+from made_up_corpora import needs
 from published_models import ENSEMBLE, REPO, SETTINGS, Made, blocks, change, make, section, table_of
 from safetensors.torch import load_file, save_file
 
@@ -144,6 +145,7 @@ LICENCES = {
 }
 
 
+@needs("kvret")
 @pytest.mark.parametrize("corpora", LICENCES)
 def test_the_licence_is_that_of_the_corpora(copied, corpora):
     corpus, licences, licence, texts = LICENCES[corpora]

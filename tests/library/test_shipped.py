@@ -12,13 +12,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import main
 from exports import stock
 from interface_block import dialogues_in_memory
+from made_up_corpora import needs
 from safetensors.numpy import load_file
 from transformers import AutoModel, AutoTokenizer
 
 import hf_dialemb
-from hf_dialemb.apps.cli import main
 from hf_dialemb.data import CORPORA, load_dialogues
 from hf_dialemb.encoders import specs
 from hf_dialemb.encoders.encoder import dialogue_texts
@@ -68,6 +69,7 @@ def test_it_loads_by_name_and_as_a_folder_and_gives_the_same_vectors(name, cache
     assert main(words) == 2
 
 
+@needs("muldogo", "self_dialogue")
 @pytest.mark.parametrize("name", shipped())
 def test_its_card_names_its_sources_and_their_licences(name):
     card = (FOLDER / name / "README.md").read_text()
@@ -225,7 +227,9 @@ def test_a_search_in_stored_vectors_imports_no_torch(tmp_path, printed):
     printed("embed", "--input", calls, *model, "--output", stored)
     search = ["search", "--corpus", calls]
     program = """import sys; from hf_dialemb.apps.cli import main
-code = main(sys.argv[1:]); assert not {'torch', 'transformers'} & set(sys.modules); sys.exit(code)"""
+code = main(sys.argv[1:])
+assert not {'torch', 'transformers'} & set(sys.modules)
+sys.exit(code)"""
     for wanted in (["--query", "a cheap hotel", "--whole"], ["--id", "d1"]):
         words, said = (
             [sys.executable, "-c", program, *search, "--vectors", stored],
@@ -241,7 +245,8 @@ code = main(sys.argv[1:]); assert not {'torch', 'transformers'} & set(sys.module
 def test_models_load_without_libraries_that_they_do_not_need(static):
     program = """import sys, hf_dialemb; from hf_dialemb.apps.cli import main
 assert hf_dialemb.load_encoder(sys.argv[1]).encode_utterances(['hello']).shape == (1, 8)
-assert main('search --model dialogue-static --corpus sample --id #3'.split()) == 0 and 'torch' not in sys.modules
+assert main('search --model dialogue-static --corpus sample --id #3'.split()) == 0
+assert 'torch' not in sys.modules
 hf_dialemb.load_encoder('dialogue-minilm').encode_utterances(['hello'])
 assert 'sentence_transformers' not in sys.modules"""
     subprocess.run([sys.executable, "-c", program, str(static)], check=True)

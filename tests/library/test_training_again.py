@@ -9,6 +9,7 @@ import pytest
 import torch
 import training_runs
 from checkpoints import dual_encoder
+from commands import applications
 from talks import dialogue
 from training_runs import assert_same, report_of, weights_of
 from transformers import AutoModel, AutoTokenizer
@@ -409,6 +410,7 @@ def test_several_corpora_and_their_splits(train, tmp_path):
         train("other", **DSE, per_device_train_batch_size=5000)
 
 
+@applications
 def test_entailment_pairs_are_a_table_of_two_columns(train, tmp_path):
     table = tmp_path / "pairs.tsv"
     names = ("rex", "bo", "ada", "max")

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 import torch
 from checkpoints import dual_encoder, save
+from commands import applications, main
+from made_up_corpora import needs
 from talks import dialogue
 from training_runs import settings_in, train
 from transformers import AutoTokenizer, GPT2Config, GPT2Model, T5Config, T5ForConditionalGeneration
 
-from hf_dialemb.apps.cli import main
 from hf_dialemb.data import write_jsonl
 from hf_dialemb.dialogue import Dialogue
 from hf_dialemb.encoders import load_encoder
@@ -300,6 +301,7 @@ def test_turns_on_both_sides_of_one_that_is_left_out_are_not_consecutive(tmp_pat
     assert lines[0].endswith("evaluation.jsonl hold them or nearly so: 0 dialogues (1 turns)")
 
 
+@applications
 def test_speakers_of_transcripts_of_ones_own_have_the_roles_that_were_said(tmp_path):
     (tmp_path / "call.txt").write_text("Ana: I would like a room\nDesk: For how many nights?")
     found, _ = learnt_from(corpus=tmp_path, roles="Ana=assistant,Desk=user")
@@ -313,6 +315,7 @@ def dev_of(**settings):
     return dev_dialogues(run, get_method("dial2vec"), print)
 
 
+@needs("woz2")
 def test_dev_dialogues_are_drawn_from_all_and_need_labels_for_purity(tmp_path, sample_dialogues):
     everything = dev_of(max_dev_dialogues=10_000)
     some = dev_of(max_dev_dialogues=20)

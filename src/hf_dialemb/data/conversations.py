@@ -34,7 +34,9 @@ def plain_dialogues(items: Any) -> list[Dialogue]:
 
 
 def from_conversation(record: Any) -> Dialogue:
-    """Make a dialogue of chat messages, or of a mapping with them; leave out system prompts.
+    """Make a dialogue of chat messages, or of a mapping with them.
+
+    System prompts, calls of tools and pictures are left out.
 
     The mapping has ``messages``, ``conversation`` or ``conversations``, also in ShareGPT's form, or
     ``prompt`` and ``completion``, and it may have the other fields of `Dialogue.to_json`.
@@ -99,8 +101,13 @@ def _messages(items: Any) -> list[Any]:
             role = fields.pop("from", None)
             if role is not None and "value" in fields:
                 fields |= {"role": _ROLES.get(role, role), "content": fields.pop("value")}
-            if fields.get("role") in UNSPOKEN:
+            calls_alone = "tool_calls" in fields and not fields.get("content")
+            if fields.get("role") in UNSPOKEN or calls_alone:
                 continue
+            if isinstance(parts := fields.get("content"), list):
+                fields["content"] = " ".join(
+                    part["text"] for part in parts if part.get("type") == "text"
+                )
             messages.append(fields)
         else:
             messages.append(item)

@@ -194,8 +194,7 @@ def _from_objects(source: Any, options: ReadingOptions, strict: bool = False) ->
     items = list(items)
     if names is None and not (options.roles or options.gap) and (plain := plain_dialogues(items)):
         return plain
-    if names is not None:
-        items = [listed(item) for item in items]
+    items = [listed(item) for item in items]
     if reader := _reader():
         read = reader.read_objects(items, options, rows=names is not None, strict=strict)
     else:

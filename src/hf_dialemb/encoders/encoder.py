@@ -106,9 +106,10 @@ class Encoder:
                 is too small.
         """
         items = plain_dialogues(dialogues) or load_all(dialogues)
-        vectors = self._of_dialogues(items, *self._batching(batch_size, show_progress_bar))
-        checked = self._checked(vectors, len(items))
-        return self._finished(checked, truncate_dim, normalize_embeddings, convert_to_tensor)
+        batching = (batch_size or self.batch_size, show_progress_bar) if self.batch_size else ()
+        vectors = self._of_dialogues(items, *batching)
+        options = (truncate_dim, normalize_embeddings, convert_to_tensor)
+        return self._finished(vectors, len(items), *options)
 
     def encode_utterances(
         self,
@@ -133,9 +134,10 @@ class Encoder:
                 )
         if not items:
             raise InputError("texts: got none, expected at least one string; give some")
-        vectors = self._of_texts(items, *self._batching(batch_size, show_progress_bar))
-        checked = self._checked(vectors, len(items))
-        rows = self._finished(checked, truncate_dim, normalize_embeddings, convert_to_tensor)
+        batching = (batch_size or self.batch_size, show_progress_bar) if self.batch_size else ()
+        vectors = self._of_texts(items, *batching)
+        options = (truncate_dim, normalize_embeddings, convert_to_tensor)
+        rows = self._finished(vectors, len(items), *options)
         return rows[0] if isinstance(texts, str) else rows
 
     def encode_turns(
@@ -171,7 +173,7 @@ class Encoder:
         if self.embed_together is None:
             return TurnTable.of(items, vectors)
         together = self.embed_together(parts, batch_size or self.batch_size, show_progress_bar)
-        return TurnTable.of(items, unit(vectors + unit(self._checked(together, len(alone)))))
+        return TurnTable.of(items, unit(vectors + unit(self._finished(together, len(alone)))))
 
     def similarity(self, first: Any, second: Any) -> Any:
         """Return the cosines of vectors (N, D) and (M, D), or (D,), as a torch tensor (N, M)."""
@@ -196,10 +198,6 @@ class Encoder:
         """
         return work()
 
-    def _batching(self, batch_size: int | None, show_progress: bool | None) -> tuple[Any, ...]:
-        """Return what the embedding functions take beside their items."""
-        return (batch_size or self.batch_size, show_progress) if self.batch_size else ()
-
     def _of_dialogues(self, dialogues: Sequence[Dialogue], *batching: Any) -> Vectors:
         if self.embed_dialogues is not None:
             return self.embed_dialogues(dialogues, *batching)
@@ -215,11 +213,18 @@ class Encoder:
             dialogues = [Dialogue((Turn("user", text),)) for text in texts]
             return self._of_dialogues(dialogues, *batching)
         # equal texts are embedded once
-        rows = {text: row for row, text in enumerate(dict.fromkeys(texts))}
-        return self.embed_texts(list(rows), *batching)[[rows[text] for text in texts]]
+        rows = dict(zip(dict.fromkeys(texts), range(len(texts)), strict=False))
+        return self.embed_texts(list(rows), *batching)[list(map(rows.__getitem__, texts))]
 
-    def _checked(self, vectors: Any, count: int) -> Vectors:
-        """Return the vectors of ``count`` items as an array, (N, D) float32."""
+    def _finished(
+        self,
+        vectors: Any,
+        count: int,
+        width: int | None = None,
+        normalize: bool = False,
+        as_tensor: bool = False,
+    ) -> Vectors:
+        """Check the vectors of ``count`` items, (N, D) float32, and give them their final form."""
         checked = np.asarray(vectors, dtype=np.float32)
         if checked.ndim != 2 or len(checked) != count:
             raise InputError(
@@ -231,24 +236,19 @@ class Encoder:
                 f"model '{self.name}': got NaN or infinity, expected a vector of finite numbers; "
                 "get it again"
             )
-        return checked
-
-    def _finished(
-        self, vectors: Vectors, width: int | None, normalize: bool, as_tensor: bool
-    ) -> Vectors:
-        if width is not None and not 1 <= width <= vectors.shape[1]:
+        if width is not None and not 1 <= width <= checked.shape[1]:
             raise InputError(
-                f"truncate_dim: got {width}, expected 1 to {vectors.shape[1]}, the width of the "
+                f"truncate_dim: got {width}, expected 1 to {checked.shape[1]}, the width of the "
                 "vectors"
             )
-        vectors = vectors[:, :width]
+        checked = checked[:, :width]
         if normalize:
-            vectors = unit(vectors)
+            checked = unit(checked)
         if as_tensor:
             from torch import from_numpy
 
-            return from_numpy(vectors)  # type: ignore[return-value]
-        return vectors
+            return from_numpy(checked)  # type: ignore[return-value]
+        return checked
 
     def __repr__(self) -> str:
         return f"Encoder({self.name!r})"

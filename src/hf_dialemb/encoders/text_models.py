@@ -112,12 +112,14 @@ class TextModel(nn.Module):
 
         def lay_out(rows: list[int], count: Truncation) -> dict[str, Tensor]:
             count.unit = "texts"
+            count.dialogues += len(rows)
             for row in rows:
-                kept = len(ids[row])
-                count.add(kept + lost[row], kept)
-            return pad_right([ids[row] for row in rows], self.tokenizer.pad_token_id)
+                count.tokens += len(ids[row]) + lost[row]
+                count.dropped_tokens += lost[row]
+                count.truncated += lost[row] > 0
+            return pad_right(list(map(ids.__getitem__, rows)), self.tokenizer.pad_token_id)
 
-        return [len(kept) for kept in ids], lay_out
+        return list(map(len, ids)), lay_out
 
 
 class SentenceLayout(NamedTuple):

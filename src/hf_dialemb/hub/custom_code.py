@@ -4,7 +4,7 @@ Weights with a configuration and a modelling file beside them.
 
 AutoModel and SentenceTransformer load it with this package imported, or with ``trust_remote_code``.
 A list of messages is a dialogue, or a ranker's context. A response is a list of one message of the
-role ``response``; for sentence- transformers' ``encode_document`` it is a text, whose prompt
+role ``response``; for sentence-transformers' ``encode_document`` it is a text, whose prompt
 reaches the chat template as a system message. A ranker itself cuts long contexts at their start and
 long responses at their end. Its tokenizer must not cut: a response would lose its marker and read
 as a context.
@@ -21,8 +21,8 @@ from transformers.dynamic_module_utils import custom_object_save
 from ..dialogue import Dialogue
 from ..errors import InputError
 from ..methods.backbone_model import published_class
-from ..methods.encoding import DialogueEncoder, encode, set_template
-from ..methods.layout import UNLIMITED, ranking_template, special_texts
+from ..methods.encoding import DialogueEncoder, encode
+from ..methods.layout import UNLIMITED, special_texts
 from ..methods.ranker import Ranker, encode_contexts, encode_responses, loaded_ranker
 from ..storage.run_folder import write_files_of_our_own, write_record
 from .published_folder import (
@@ -37,7 +37,8 @@ from .published_folder import (
 _PROGRAM = """
 model = AutoModel.from_pretrained(path, **OPTIONS).eval()
 tokenizer = AutoTokenizer.from_pretrained(path, **OPTIONS)
-options, vectors = {"return_dict": True, "return_tensors": "pt", "padding": True, "truncation": True}, {}
+options = {"return_dict": True, "return_tensors": "pt", "padding": True, "truncation": True}
+vectors = {}
 for kind, (messages, _, _) in probes.items():
     with torch.inference_mode():
         output = model(**tokenizer.apply_chat_template(messages, **options))
@@ -62,23 +63,16 @@ WAYS = {
 
 def write(model: PreTrainedModel, tokenizer: Any, folder: Path, **options: Any) -> None:
     """Write weights, tokenizer, the model's code and the sentence-transformers files."""
-    if isinstance(
-        model, DialogueEncoder
-    ):  # checkpoints of older versions have another template, and a limit
-        set_template(tokenizer, model.config)
-    elif isinstance(model, Ranker):
+    if isinstance(model, Ranker):
         if not model.embeds:
             raise InputError(
                 f"got a {model.config.model_type.removeprefix('dialemb-')} ranker, which scores a "
-                "context and a "
-                "response together, expected a model that embeds; rank candidates with its "
-                "checkpoint as it is"
+                "context and a response together, expected a model that embeds; rank candidates "
+                "with its checkpoint as it is"
             )
-        tokenizer.chat_template = ranking_template(tokenizer, model.config.marker_ids)
         tokenizer.model_max_length = UNLIMITED
-        tokenizer.truncation_side = tokenizer.init_kwargs["truncation_side"] = (
-            "left"  # the file holds what is in both
-        )
+        tokenizer.truncation_side = "left"
+        tokenizer.init_kwargs["truncation_side"] = "left"  # the file holds what is in both
     model.save_pretrained(folder, **options)
     tokenizer.save_pretrained(folder)
     published = published_class(type(model))
@@ -101,9 +95,7 @@ def _without_place(config: dict[str, Any]) -> dict[str, Any]:
 def probes(
     model: DialogueEncoder | Ranker, tokenizer: Any
 ) -> tuple[dict[str, Any], dict[str, Vectors]]:
-    """Return what each way of loading is to embed, and the model's own vectors by the names that
-    the programs use.
-    """
+    """Return the probe inputs of the programs, and the model's own vectors by their names."""
     control = [f"Hello {special} there" for special in special_texts(tokenizer)[:10]]
     if isinstance(model, DialogueEncoder):
         dialogues = _conversations(tokenizer, control, model.config.max_tokens)
@@ -131,9 +123,7 @@ def probes(
 
 
 def _conversations(tokenizer: Any, control: list[str], limit: int) -> list[Messages]:
-    """Return usual conversations, some longer than a number of tokens, and some with control
-    tokens.
-    """
+    """Return usual conversations, some over a number of tokens, some with control tokens."""
     long = _words(tokenizer, limit + 30)
     return [
         messages(

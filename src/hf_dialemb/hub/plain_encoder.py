@@ -53,11 +53,16 @@ from sentence_transformers import SentenceTransformer
 whole = SentenceTransformer(path, device="cpu")
 embed = {
     "AutoModel, strings": lambda batch: pooled(tokenizer(batch, **options)),
-    "AutoModel, messages": lambda batch: pooled(tokenizer.apply_chat_template(batch, return_dict=True, **options)),
+    "AutoModel, messages": lambda batch: pooled(
+        tokenizer.apply_chat_template(batch, return_dict=True, **options)
+    ),
     "SentenceTransformer, strings": whole.encode,
     "SentenceTransformer, messages": whole.encode,
 }
-np.savez(output_path, **{way: np.concatenate([embed[way](batch) for batch in probes[way]]) for way in probes})
+vectors = {}
+for way in probes:
+    vectors[way] = np.concatenate([embed[way](batch) for batch in probes[way]])
+np.savez(output_path, **vectors)
 """
 
 # one program for all ways of loading
@@ -67,7 +72,7 @@ WAYS = {"package absent": WITHOUT_PACKAGE + ARGUMENTS + _PROGRAM}
 def write(
     model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase, folder: Path, **options: Any
 ) -> None:
-    """Write the backbone, its tokenizer, the sentence-transformers files and the method's settings."""
+    """Write the backbone, its tokenizer, sentence-transformers' files and the settings."""
     encoder, config = model.encoder, model.config
     encoder.save_pretrained(
         folder, state_dict={**encoder.state_dict(), **_unused_weights(encoder)}, **options
@@ -113,8 +118,7 @@ def write(
 def probes(
     model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase
 ) -> tuple[dict[str, Any], dict[str, Vectors]]:
-    """Return the batches that each way of loading is to embed, and the model's own vectors by the
-    program's names.
+    """Return the batches of each way of loading, and the model's own vectors by their names.
 
     Long texts have a batch of their own, as padding costs a large model minutes.
     """

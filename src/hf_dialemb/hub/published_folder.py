@@ -75,8 +75,7 @@ class PublishedFolder:
         "config_sentence_transformers.json",
     )
     SETTINGS = "hf_dialemb_config.json"
-    """Names the method of a plain encoder and its settings, which the backbone's own config cannot.
-    """
+    """The method of a plain encoder and its settings, which no config of a backbone has."""
 
     WEIGHTS, TOKENIZER_CONFIG = "model.safetensors", "tokenizer_config.json"
     POOLING, STATIC = "1_Pooling", "0_StaticEmbedding"
@@ -99,19 +98,20 @@ class PublishedFolder:
 
     def check_made_of(self, run: Path) -> None:
         """Raise InputError unless the weights are those of a run."""
-        trained, shared = dict(PublishedFolder(run)._tensors()), False
+        trained = dict(PublishedFolder(run)._tensors())
+        is_shared = False
         for name, part in self._tensors():
             other = trained.get(name, trained.get(f"encoder.{name}"))
             if other is None:
                 continue
-            shared, ours, theirs = True, part[:], other[:]
+            is_shared = True
+            ours, theirs = part[:], other[:]
             if ours.shape != theirs.shape or not ours.equal(theirs.to(ours.dtype)):
                 raise InputError(
                     f"{self.path}: got other weights than {run} has ({name}), expected those of "
-                    "one training; give the "
-                    "run that the folder was exported from, or export it again"
+                    "one training; give the run that it was exported from, or export it again"
                 )
-        if not shared:
+        if not is_shared:
             raise InputError(
                 f"{self.path}: got no weights that {run} has too; give the run that it was "
                 "exported from"
@@ -166,11 +166,10 @@ def run_afresh(way: str, program: str, folder: Path, probes: Any) -> dict[str, V
 
 
 def compare(way: str, vectors: Vectors, expected: Vectors, tolerance: float) -> str:
-    """Compare vectors ``(N, D)`` of a published form with the model's, and return a line with the
-    largest difference.
+    """Compare vectors ``(N, D)`` of a published form with the model's.
 
-    An InputError says that it exceeds the tolerance, which is relative to the largest expected
-    value.
+    Returns a line with the largest difference. An InputError says that it exceeds the tolerance,
+    which is relative to the largest expected value.
     """
     difference = float("inf")
     if vectors.shape == expected.shape:

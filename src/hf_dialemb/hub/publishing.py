@@ -195,9 +195,7 @@ def _send(
     message: str | None,
     report: Report,
 ) -> str:
-    """Send what the Hub lacks, and return the id of the commit that holds the files and nothing
-    else.
-    """
+    """Send what the Hub lacks, and return the commit that holds the files and nothing else."""
     head = api.repo_info(repo_id, repo_type=kind, revision=branch).sha
     present = api.list_repo_files(repo_id, repo_type=kind, revision=head)
     additions = [CommitOperationAdd(path, file) for path, file in files.items()]

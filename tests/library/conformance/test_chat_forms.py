@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from commands import applications
 from datasets import Dataset, DatasetDict, load_dataset
 from sentence_transformers import SentenceTransformer
 
@@ -36,6 +37,7 @@ def turns_of(source) -> list[list[tuple[str, str]]]:
 @pytest.mark.habit(
     "rows with messages, conversation or conversations, in any container", "read alike"
 )
+@applications
 @pytest.mark.parametrize("form", ROWS)
 def test_rows_are_read_alike_in_a_list_a_dataset_and_files(form, tmp_path):
     rows = [ROWS[form], ROWS[form]]
@@ -53,6 +55,7 @@ def test_rows_are_read_alike_in_a_list_a_dataset_and_files(form, tmp_path):
         assert turns_of(source) == [TURNS, TURNS], type(source)
 
 
+@applications
 @pytest.mark.habit("tool calls whose content is null or absent", "left out with a note")
 @pytest.mark.parametrize("call", [{"content": None}, {}])
 def test_calls_of_tools_are_left_out_with_a_note(call, caplog):
@@ -142,6 +145,7 @@ def test_an_export_reads_chats_as_load_encoder_does(method, write, tiny_bert, tm
     "evaluate, search, find_topics, extract_flow, train on a Dataset of ShareGPT chats",
     "as on dialogues",
 )
+@applications
 @pytest.mark.parametrize("name", ["evaluate", "search", "find_topics", "extract_flow", "train"])
 def test_every_function_takes_the_forms_of_load_dialogues(name, sample_dialogues, tmp_path):
     chosen, names = sample_dialogues[:60], {"user": "human", "assistant": "gpt"}

@@ -9,6 +9,7 @@ import pytest
 import torch
 import transformers
 from afresh import COMMAND, printed_afresh
+from commands import main
 from exports import save
 from hub_server import TOKEN, run_hub
 from sentence_transformers import SentenceTransformer
@@ -16,7 +17,6 @@ from sentence_transformers.util import cos_sim
 from test_backbones import with_code
 
 from hf_dialemb import load_encoder
-from hf_dialemb.apps.cli import main
 from hf_dialemb.encoders.load_encoder import EncoderRun
 from hf_dialemb.errors import InputError
 from hf_dialemb.methods import get_method

@@ -226,7 +226,7 @@ def _convert(options: argparse.Namespace) -> None:
 def _masked(
     dialogues: Iterator[Dialogue], names: Path | None, counts: Counter[str]
 ) -> Iterator[Dialogue]:
-    from ..files.encoding import text_of
+    from ..files.text_encoding import text_of
     from ..files.findings import Notes
     from ..files.masking import mask
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from ...data.corpus_names import TRANSCRIPTS
 from ...data.source import files_within
 from ...errors import InputError
-from .encoding import is_text, text_of
 from .findings import Draft, Notes, Problem, message_of
 from .form import TEXT, Form, Message
 from .joining import joined
+from .text_encoding import is_text, text_of
 from .times import Times
 from .transcripts import NOT_TEXT, RULES, doubt, line_of, transcript
 

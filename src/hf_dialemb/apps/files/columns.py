@@ -158,8 +158,8 @@ class _Search:
         if not is_wide and "content" not in self.taken:
             raise no_content(place, header)
         fields = ("id", *WIDE) if is_wide else _NEEDED
-        found = [name for name in fields if name in self.taken.keys() - given]
-        if not all(_USUAL.fullmatch(self.folded[self.taken[name]]) for name in found):
+        read = [name for name in fields if name in self.taken.keys() - given]
+        if not all(_USUAL.fullmatch(self.folded[self.taken[name]]) for name in read):
             words = [
                 f"{name}={header[self.taken[name]]}"
                 for name in (*fields, *_MORE)

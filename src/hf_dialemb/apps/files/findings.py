@@ -165,8 +165,8 @@ class Notes:
         problems = []
         for kind, problem in self._first.items():
             if (count := self._counts[kind]) > 1:
-                such = ", such as" if count > _EXAMPLES else ":"
-                where = f"{count:,} times{such} {', '.join(self._places[kind])}"
+                sign = ", such as" if count > _EXAMPLES else ":"
+                where = f"{count:,} times{sign} {', '.join(self._places[kind])}"
                 problem = replace(problem, place=place, message=f"{problem.message} ({where})")
             problems.append(problem)
         return problems

@@ -9,7 +9,6 @@ from typing import Any
 
 from ...data.conversations import conversation_fault
 from ...data.hub_dataset import hub_rows
-from ...data.loading import listed
 from ...data.reading_options import ReadingOptions
 from ...dialogue import Dialogue
 from ...errors import InputError
@@ -75,7 +74,6 @@ def _in_list(items: Iterable[Any], notes: Notes, rows: bool) -> Iterator[Finding
 
 def _record(item: Any) -> Any:
     """Return what `find_in_records` reads, or an `InputError` in its place."""
-    item = listed(item)
     fault = conversation_fault(item)
     return InputError(fault) if fault else item
 

@@ -18,8 +18,8 @@ from ...errors import InputError
 from ...storage.files import check_not_read
 from .findings import Finding, Notes, Problem, from_drafts, from_record
 from .forms import RecordDrafts, Records
+from .table_files import find_in_table
 from .table_rows import Row, rows_in_memory
-from .turn_tables import find_in_table
 from .workbook import is_flat, parquet_rows
 
 

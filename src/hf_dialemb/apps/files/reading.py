@@ -19,7 +19,7 @@ from .forms import form_of_folder
 from .in_memory import read_objects as read_objects
 from .in_memory import read_rows as read_rows
 from .json_files import find_in_json, find_in_lines, find_in_parquet
-from .turn_tables import find_in_file
+from .table_files import find_in_file
 
 Find = Callable[[Path, Notes], Iterator[Finding]]
 """Reads a file, and notes what it left out or guessed."""

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...data.parsing import LONGEST_CELL
-from .encoding import is_text, text_of
 from .findings import Notes
+from .text_encoding import is_text, text_of
 from .workbook import Sheet
 
 _FORMULA = ("=", "+", "-", "@")

@@ -16,8 +16,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .encoding import is_text, text_of
 from .findings import Draft, Notes, Problem, message_of
+from .text_encoding import is_text, text_of
 
 NOT_TEXT = "got bytes that are not UTF-8, expected text; save the file as UTF-8"
 _MARK = "\u200e"  # stands before what a messenger says itself

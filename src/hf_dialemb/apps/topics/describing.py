@@ -166,9 +166,10 @@ def typical_request(dialogues: Sequence[Dialogue], name: str, left_out: Collecti
     If none does, it is the first of all; a turn of nothing but set phrases is no request. Topics of
     greetings and small talk have none.
     """
-    first, wanted = "", lemmas_of(name)
     if name.startswith((GREETINGS, SMALL_TALK)):
-        return first
+        return ""
+    first = ""
+    wanted = lemmas_of(name)
     for dialogue in dialogues[:_ASKERS]:
         role = customer(dialogue)
         for turn in dialogue.turns:

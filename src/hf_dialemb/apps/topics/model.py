@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -187,28 +188,32 @@ def with_new(groups: Groups, units: NDArray[np.float32], seed: int) -> Groups:
     return replace(more, labels=more.assigned(units))
 
 
+@dataclass(frozen=True, eq=False)
 class _Run:
-    """The dialogues whose topics are found, their unit vectors, and the settings."""
+    """The dialogues whose topics are found, and the settings."""
 
-    def __init__(
-        self,
-        corpus: tuple[Dialogue, ...],
-        encoder: Encoder | None,
-        vectors: NDArray[np.float32] | None,
-        names: str,
-        title: str,
-        cache: str | Path | None,
-        seed: int,
-        edits: Edits,
-    ) -> None:
-        if names != PHRASES:
-            find_writer(names)  # raises before anything is computed
-        self.corpus, self.encoder, self.names, self.title = corpus, encoder, names, title
-        self.cache, self.seed, self.edits = Path(cache) if cache else None, seed, edits
+    corpus: tuple[Dialogue, ...]
+    encoder: Encoder | None
+    vectors: NDArray[np.float32] | None
+    names: str
+    title: str
+    cache: str | Path | None
+    seed: int
+    edits: Edits
+
+    def __post_init__(self) -> None:
+        if self.names != PHRASES:
+            find_writer(self.names)  # raises before anything is computed
+
+    @cached_property
+    def units(self) -> NDArray[np.float32]:
+        """The unit vectors of the dialogues, ``(N, D)``."""
+        vectors, encoder = self.vectors, self.encoder
         if vectors is None and encoder is not None:
-            remembering = RememberingEncoder(encoder, self.cache) if self.cache else encoder
-            vectors = remembering.encode(list(corpus))
-        self.units = unit(checked_vectors(vectors, len(corpus), "dialogue"))
+            if self.cache:
+                encoder = RememberingEncoder(encoder, Path(self.cache))
+            vectors = encoder.encode(list(self.corpus))
+        return unit(checked_vectors(vectors, len(self.corpus), "dialogue"))
 
     def topics_of(
         self, groups: Groups, known: Sequence[str] = (), topics: int | None = None
@@ -225,7 +230,8 @@ class _Run:
         times = [dialogue.time for dialogue in self.corpus]
         periods, period, counts = counted_periods(times, whole.labels, len(whole.topics))
         encode = self.encoder.encode_utterances if self.encoder else None
-        named = described(self.corpus, whole, similarity, counts, self.names, self.cache, encode)
+        cache = Path(self.cache) if self.cache else None
+        named = described(self.corpus, whole, similarity, counts, self.names, cache, encode)
         return Topics(
             title=self.title,
             by_size=named,

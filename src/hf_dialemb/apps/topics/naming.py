@@ -33,21 +33,17 @@ _SHARED = 0.1  # least share of a topic's dialogues that make the request it is 
 _FREQUENT, _SURE = 0.2, 0.85  # least share or score of a request of a single word
 _MOST_CONTRAST = 3.5
 _LENGTHS = (0.6, 1.3, 1.5)  # weights of requests of one to three words
-_VERBS = 4  # most frequent verbs of a request that are compared
 _VERB, _WISH = 2.0, 1.2  # weights of a verb that is always used, and of one such as "need"
 _OFTEN = 0.25  # exponent of the share of a verb
 _CANDIDATES = 40  # names of a topic whose vectors are compared
 _LEAST_NEAR, _NEAR, _CLOSE = 0.02, 0.05, 1.5  # floor, offset and exponent of nearness
 _SAME = 0.75  # share of a run's dialogues from which on a longer run stands for it
 
-About = tuple[str, ...]
-"""The lemmas of what a request is about, by which requests are counted."""
-
 
 class Request(NamedTuple):
     """A request as somebody makes it."""
 
-    about: About
+    about: tuple[str, ...]  # the lemmas of the words, by which requests are counted
     words: str  # as they were said, as in "stolen card"
     verb: str = ""  # with its preposition, as in "look for"; empty if there is none
     article: str = ""
@@ -86,8 +82,7 @@ def _lemmas(word: str) -> dict[str, tuple[str, ...]]:
     """Return the lemmas of an English word by part of speech; nothing for another word."""
     from lemminflect import getAllLemmas
 
-    lemmas: dict[str, tuple[str, ...]] = getAllLemmas(word)
-    return lemmas
+    return dict(getAllLemmas(word))
 
 
 @lru_cache(maxsize=200_000)
@@ -159,8 +154,6 @@ def _verb_at(words: Sequence[str], place: int) -> tuple[str, int]:
     is_past = not word.endswith("ing") and word not in (lemma, lemma + "s")
     verb = word if is_past else lemma
     begin = place + 1
-    if begin < len(words) and words[begin] in ("me", "us"):
-        begin += 1
     while begin < len(words) - 1 and words[begin] in _words("prepositions"):
         verb = f"{verb} {words[begin]}"
         begin += 1
@@ -190,14 +183,13 @@ def _may_modify(word: str) -> bool:
     if parts == {"VERB"} and not word.endswith(("ed", "en", "ing", "t", "n")):
         return False
     is_adverb = "ADV" in parts and not parts & {"NOUN", "ADJ"}
-    is_plain = not is_empty(word) and not any(map(str.isdigit, word))
-    return is_plain and not is_adverb and word not in _words("negations") | _words("determiners")
+    is_marked = is_empty(word) or any(map(str.isdigit, word))
+    return not (is_adverb or is_marked or word in _words("negations") | _words("determiners"))
 
 
 def _may_be_head(word: str) -> bool:
-    parts = _lemmas(word)
-    unknown = not parts and not word.endswith(("ed", "ing"))
-    return not _says_little(word) and ("NOUN" in parts or unknown)
+    is_unknown = not _lemmas(word) and not word.endswith(("ed", "ing"))
+    return not _says_little(word) and ("NOUN" in _lemmas(word) or is_unknown)
 
 
 def _parts(words: Sequence[str], verb: str, article: str) -> Iterator[Request]:
@@ -241,8 +233,8 @@ class _Topic:
 
     def __init__(self) -> None:
         self.size = self.silent = 0  # dialogues, and those without a request
-        self.counts = Counter[About]()
-        self.phrasings: dict[About, dict[str, Counter[str]]] = {}  # by verb
+        self.counts = Counter[tuple[str, ...]]()
+        self.phrasings: dict[tuple[str, ...], dict[str, Counter[str]]] = {}  # by verb
 
     def add(self, turns: Sequence[str]) -> None:
         """Count the requests of a dialogue in its customer's turns."""
@@ -256,22 +248,22 @@ class _Topic:
             by_verb = self.phrasings.setdefault(about, {})
             by_verb.setdefault(verb, Counter())[name] += 1
 
-    def names(self, about: About) -> dict[str, float]:
+    def names(self, about: tuple[str, ...]) -> dict[str, float]:
         """Return the weights of a request's names: as most often said, and after its verbs."""
         phrasings = {**self.phrasings[about]}
-        alone, count = _most_common(phrasings.pop("")), self.counts[about]
+        count = self.counts[about]
+        alone = _most_common(phrasings.pop(""))
         words = len(words_of(alone)) + is_unspaced(alone)
         weight = _LENGTHS[min(words, len(_LENGTHS)) - 1]
         names = {alone: weight}
-        verbs = Counter({verb: own.total() for verb, own in phrasings.items()})
-        for verb, often in verbs.most_common(_VERBS):
-            is_wish = _lemma(verb.split()[0]) in _words("wishes")
+        for verb, own in phrasings.items():
+            often = own.total()
             if often < min(2, count):
                 continue
-            if not is_wish:
-                names[_most_common(phrasings[verb])] = weight * _VERB * (often / count) ** _OFTEN
+            if _lemma(verb.split()[0]) not in _words("wishes"):
+                names[_most_common(own)] = weight * _VERB * (often / count) ** _OFTEN
             elif verb in _words("fallbacks"):
-                names[_most_common(phrasings[verb])] = weight * _WISH
+                names[_most_common(own)] = weight * _WISH
         return names
 
 
@@ -301,13 +293,14 @@ def names_of(
     topics = [_Topic() for _ in means]
     for turns, label in zip(requests, labels.tolist(), strict=True):
         topics[label].add(turns)
-    everywhere = Counter[About]()
+    everywhere = Counter[tuple[str, ...]]()
     for topic in topics:
         everywhere.update(topic.counts)
     scores = [_scores(topic, everywhere, len(requests)) for topic in topics]
     if encode is not None and len(topics) > 1 and any(scores):
         scores = _weighted_by_nearness(scores, means, encode)
-    names, taken = list[str](), set[frozenset[str]]()
+    names: list[str] = []
+    taken = set[frozenset[str]]()
     for topic, own in zip(topics, scores, strict=True):
         ranked = sorted(own, key=lambda name: (-round(own[name], 6), -len(name), name))
         new = [name for name in ranked if lemmas_of(name) not in taken]
@@ -319,7 +312,9 @@ def names_of(
     return numbered_names(names)
 
 
-def _scores(topic: _Topic, everywhere: Mapping[About, int], dialogues: int) -> dict[str, float]:
+def _scores(
+    topic: _Topic, everywhere: Mapping[tuple[str, ...], int], dialogues: int
+) -> dict[str, float]:
     """Return the `_CANDIDATES` best names of a topic with their scores."""
     scores = Counter[str]()
     longer = _longer_runs(topic.counts)
@@ -338,9 +333,9 @@ def _scores(topic: _Topic, everywhere: Mapping[About, int], dialogues: int) -> d
     return dict(scores.most_common(_CANDIDATES))
 
 
-def _longer_runs(counts: Mapping[About, int]) -> Counter[About]:
+def _longer_runs(counts: Mapping[tuple[str, ...], int]) -> Counter[tuple[str, ...]]:
     """Return the count of the most frequent run that is a letter longer than each, or zero."""
-    longer = Counter[About]()
+    longer = Counter[tuple[str, ...]]()
     for about, count in counts.items():
         if len(about) > 1 and all(map(is_unspaced, about)):
             longer[about[1:]] = max(longer[about[1:]], count)
@@ -349,21 +344,23 @@ def _longer_runs(counts: Mapping[About, int]) -> Counter[About]:
 
 
 def _weighted_by_nearness(
-    scores: Sequence[Mapping[str, float]],
+    scores: Sequence[dict[str, float]],
     means: NDArray[np.float32],
     encode: Callable[[list[str]], NDArray[np.float32]],
 ) -> list[dict[str, float]]:
     """Weight the scores of names by the cosine of their vectors with the topic's mean."""
     names = sorted({name for own in scores for name in own})
-    cosines = unit(encode(names)) @ unit(means).T
-    nearness = dict(zip(names, cosines - cosines.mean(axis=1, keepdims=True), strict=True))
-    weighted = []
-    for number, own in enumerate(scores):
-        near = {name: 0.0 if is_unspaced(name) else float(nearness[name][number]) for name in own}
-        weighted.append(
-            {name: own[name] * max(_LEAST_NEAR, _NEAR + near[name]) ** _CLOSE for name in own}
-        )
-    return weighted
+    vectors = unit(encode(names))
+    if vectors.shape[1] != means.shape[1]:  # a dialogue's has parts by role, which phrases lack
+        return list(scores)
+    cosines = vectors @ unit(means).T
+    nearness = cosines - cosines.mean(axis=1, keepdims=True)
+    nearness[[is_unspaced(name) for name in names]] = 0.0  # letters that may be no word
+    weights = dict(zip(names, np.maximum(_LEAST_NEAR, _NEAR + nearness) ** _CLOSE, strict=True))
+    return [
+        {name: own[name] * float(weights[name][number]) for name in own}
+        for number, own in enumerate(scores)
+    ]
 
 
 def numbered_names(names: Sequence[str]) -> list[str]:

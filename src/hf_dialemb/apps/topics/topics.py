@@ -255,22 +255,17 @@ class Topics:
         return records
 
     def _dialogue_records(self) -> list[dict[str, Any]]:
-        records: list[dict[str, Any]] = []
-        for row, (name, dialogue) in enumerate(zip(self.ids, self.corpus, strict=True)):
-            topic = self.by_size[self.labels[row]]
-            record = {
-                "id": name,
-                "topic": topic.id,
-                "name": topic.name,
-                "similarity": round(float(self.similarity[row]), 4),
-                "end": self.ends[row],
-                "time": dialogue.time,
-            }
-            records.append(record)
-        for column, values in metadata_columns(self.corpus, records[0]).items():
-            for record, value in zip(records, values, strict=True):
-                record[column] = value
-        return records
+        topics = [self.by_size[label] for label in self.labels]
+        columns: dict[str, Sequence[Any]] = {
+            "id": self.ids,
+            "topic": [topic.id for topic in topics],
+            "name": [topic.name for topic in topics],
+            "similarity": np.round(self.similarity.astype(np.float64), 4).tolist(),
+            "end": self.ends,
+            "time": [dialogue.time for dialogue in self.corpus],
+        }
+        columns |= metadata_columns(self.corpus, columns)
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def _page_record(self) -> dict[str, Any]:
         roles = roles_of(self.corpus)

@@ -189,7 +189,7 @@ class _Table:
         self._counts = np.diff(np.append(self._starts, len(keys)))
 
     def shares(self, shingles: Hashes) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        """Return the dialogues that share enough shingles, and the shares of the smaller of both."""
+        """Return the dialogues that share enough shingles, and the shares of the smaller one."""
         places = np.minimum(np.searchsorted(self._keys, shingles), len(self._keys) - 1)
         places = places[self._keys[places] == shingles]
         counts = self._counts[places]

@@ -160,8 +160,7 @@ def _licence(name: str, given: str) -> dict[str, str]:
     if terms not in TERMS or not licence.strip():
         raise InputError(
             f"--corpus-licence {name}={given}: expected NAME=TERMS:LICENCE with terms "
-            f"{', '.join(TERMS)}, as in "
-            "'calls.jsonl=permissive:CC BY 4.0'"
+            f"{', '.join(TERMS)}, as in 'calls.jsonl=permissive:CC BY 4.0'"
         )
     if name in CORPORA:
         raise InputError(
