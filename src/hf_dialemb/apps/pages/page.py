@@ -17,7 +17,7 @@ from ...display import counted
 from ..flow.exports import line_of
 from ..flow.flow import Flow
 from ..flow.flow_clustering import Choice
-from ..flow.graph import Pruning, State
+from ..flow.graph import Edge, Pruning, State
 from ..flow.paths import typical_path
 from ..flow.step_names import shortened
 from . import standalone_page
@@ -83,7 +83,7 @@ def write_page(
     ``pruning`` is what is shown at first; sliders change it. ``choices`` say how the number of
     clusters of each role was decided. A comparison of two sets of dialogues, which colours tell
     apart, stands in place of insights. ``back`` is the address of a page of topics. The page's
-    address keeps the view, as in ``#state=user-3&nodes=0.05``.
+    address keeps what is open, as in ``#state=user-3``.
     """
     record = _record(flow, pruning, choices or {}, comparison)
     counts = record["counts"]
@@ -135,13 +135,11 @@ def _record(
             "states": [numbers[state] for state in main.states],
             "texts": [_number(texts, text) for text in main.texts],
             "turns": main.turns,
-            "steps": sorted(
-                f"{numbers[source]}>{numbers[target]}" for source, target in main.steps
-            ),
+            "steps": sorted(map(_key, main.steps)),
         },
         "pruning": asdict(pruning),
         "insights": sections,
-        "comparison": _comparison(comparison, numbers) if comparison else None,
+        "comparison": _comparison(comparison) if comparison else None,
         "choices": [[role, choice.sentence] for role, choice in choices.items()],
         "settings": [
             ["Made by", f"hf_dialemb {version('hf-dialemb')}"],
@@ -240,24 +238,25 @@ def _dialogue(
     return record
 
 
-def _comparison(comparison: Comparison, numbers: Mapping[State, int]) -> dict[str, Any]:
-    edges = []
-    for change in comparison.differences:
-        source, target = numbers[change.source], numbers[change.target]
-        edges.append(
+def _key(edge: Edge) -> str:
+    """Return the name of a transition on the page."""
+    (_, source), (_, target) = edge
+    return f"{source}>{target}"
+
+
+def _comparison(comparison: Comparison) -> dict[str, Any]:
+    return {
+        "names": [line_of(name) for name in comparison.names],
+        "dialogues": comparison.dialogues,
+        "findings": [line_of(finding) for finding in comparison.findings],
+        "edges": [
             {
-                "source": source,
-                "target": target,
-                "key": f"{source}>{target}",
+                "key": _key((change.source, change.target)),
                 "p": change.corrected_p,
                 "counts": change.counts,
                 "shares": change.shares,
                 "difference": change.difference,
             }
-        )
-    return {
-        "names": [line_of(name) for name in comparison.names],
-        "dialogues": comparison.dialogues,
-        "findings": [line_of(finding) for finding in comparison.findings],
-        "edges": edges,
+            for change in comparison.differences
+        ],
     }
