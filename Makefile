@@ -110,17 +110,11 @@ results: setup
 	  $(BIN)/dialemb train --config dial2vec_minilm --corpus $$corpus --output_dir runs/dial2vec-minilm-$$corpus && \
 	  $(BIN)/dialemb train --config dial2vec_minilm --corpus $$corpus --output_dir runs/centre-$$corpus \
 	    --max_steps 1 --average_with_backbone 1 && \
-<<<<<<< HEAD
-	  $(BIN)/dialemb evaluate --corpus $$corpus --split test --output docs/results/$$corpus.json \
-	    --model tfidf all-MiniLM-L6-v2@utterances all-MiniLM-L6-v2 \
-	    runs/centre-$$corpus runs/dial2vec-minilm-$$corpus || exit 1; \
-=======
 	  $(BIN)/python -c "import sys; from hf_dialemb import evaluate, load_encoder; \
 	    by_turns = load_encoder('all-MiniLM-L6-v2', level='utterances'); corpus = sys.argv[1]; \
 	    models = ['tfidf', by_turns, 'all-MiniLM-L6-v2', f'runs/centre-{corpus}', f'runs/dial2vec-minilm-{corpus}']; \
-	    evaluate(models, corpus, output=f'docs/results/{corpus}.json', plot=f'docs/results/{corpus}.png')" \
+	    evaluate(models, corpus, output=f'docs/results/{corpus}.json')" \
 	    $$corpus || exit 1; \
->>>>>>> main
 	done
 	for recipe in dse dialogue_cse dialog2flow_single dialog2flow_joint; do \
 	  $(BIN)/dialemb train --config $${recipe}_minilm || exit 1; \

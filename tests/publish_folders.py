@@ -120,6 +120,7 @@ def hub_of_this_process():
         patch.setattr(constants, "HF_HUB_DISABLE_XET", True)
         patch.setenv("HF_TOKEN", TOKEN)
         patch.setattr(time, "sleep", lambda seconds: None)
+        patch.setattr("transformers.utils.hub._hf_api", None)  # it keeps its first address
         close_session()
         yield hub
         close_session()

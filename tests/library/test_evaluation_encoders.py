@@ -285,14 +285,12 @@ def test_a_stopped_run_keeps_its_parts(kept, tmp_path):
         encoder.forget()
 
 
-@pytest.mark.parametrize("damage", ["cut", "cut to nothing", "changed"])
+@pytest.mark.parametrize("damage", ["cut", "cut to nothing"])
 def test_what_is_damaged_is_told_and_encoded_again(damage, kept, tmp_path, caplog):
     kept(CountingEncoder()).encode(TALKS)
     file = min(tmp_path.glob("*/rows-*"))
     content = file.read_bytes()
-    file.write_bytes(
-        {"cut": content[:-7], "cut to nothing": b"", "changed": content[:-7] + b"another"}[damage]
-    )
+    file.write_bytes(content[:-7] if damage == "cut" else b"")
     counting = CountingEncoder()
     with caplog.at_level(logging.WARNING):
         gives(kept(counting), TALKS)

@@ -9,12 +9,11 @@ import pytest
 import torch
 from checkpoints import deep_attention_matching
 from exports import close, save, stock
-from jinja2.exceptions import TemplateError
 from transformers import AutoModel, AutoTokenizer, BertConfig
 
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.hub import custom_code, published_folder
-from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
+from hf_dialemb.hub.export import load_checkpoint
 from hf_dialemb.methods.dual_encoder import (
     DualEncoderModel,
     TransformerDualEncoderConfig,
@@ -172,21 +171,6 @@ def test_the_export_has_the_weights_and_vectors_of_the_checkpoint(
     assert close(stock(folder).encode(texts), expected, 1e-5)
 
 
-def test_an_older_checkpoint_reads_long_dialogues_as_before(tiny_checkpoint, tmp_path):
-    model, tokenizer = load_checkpoint(str(tiny_checkpoint))
-    model.config.opening_tokens = model.config.closing_tokens = None
-    tokenizer.model_max_length = model.config.max_tokens = 32
-    model, tokenizer = load_checkpoint(str(save((model, tokenizer), tmp_path / "old")))
-    write_checkpoint(model, tokenizer, tmp_path / "new")
-    turns = [
-        {"role": role, "content": f"{number} a b c d e"}
-        for number in range(9)
-        for role in ("user", "assistant")
-    ]
-    expected = encode(model, tokenizer, [Dialogue.from_messages(turns)])
-    np.testing.assert_allclose(stock(tmp_path / "new").encode([turns]), expected, atol=1e-5)
-
-
 def test_an_existing_folder_or_a_foreign_model_is_refused(
     tiny_checkpoint, tiny_bert, sample_dialogues, tmp_path, refused
 ):
@@ -268,20 +252,3 @@ def test_the_stock_tokenizer_serves_texts_of_any_length(family, lstm, tiny_backb
         actual = model.eval()(**batch).pooler_output.numpy()
     assert close(actual[: len(TURNS)], encode_contexts(ranker, TURNS))
     assert close(actual[len(TURNS) :], encode_responses(ranker, RESPONSES))
-
-
-def test_an_old_tokenizer_gets_a_template_and_no_limit(lstm, tmp_path):
-    model, tokenizer = lstm
-    expected = tokenizer.chat_template
-    tokenizer.chat_template, tokenizer.model_max_length = "{{- messages[0]['content'] -}}", 24
-    write_checkpoint(model, tokenizer, tmp_path)
-    again, published = AutoTokenizer.from_pretrained(tmp_path), stock(tmp_path)
-    assert again.chat_template == expected
-    assert again.model_max_length > 1000
-    assert published.similarity_fn_name == "dot"
-    query, document = published.encode_query(MESSAGES[:1]), published.encode_document(["yes"])
-    assert np.allclose(published.similarity(query, document), query @ document.T)
-    with pytest.raises(TemplateError, match="Unknown role guest: expected one of user, assistant"):
-        again.apply_chat_template(
-            [{"role": "guest", "content": "Hello"}, *MESSAGES[0]], tokenize=False
-        )

@@ -189,16 +189,11 @@ def test_half_precision_becomes_float32(dtype, tiny_bert, tmp_path):
     assert close(plain.encode(TEXTS), encode_utterances(model, tokenizer, TEXTS))
 
 
-def test_changed_weights_do_not_pass_the_verification(checkpoint, tmp_path, monkeypatch):
+def test_changed_weights_do_not_pass_the_verification(checkpoint, tmp_path):
     model, tokenizer = load_checkpoint(str(checkpoint))
     write_checkpoint(model, tokenizer, tmp_path / "plain")
     weights = load_file(tmp_path / "plain" / "model.safetensors")
     weights["encoder.layer.1.output.dense.bias"][0] += 1e-3
     save_file(weights, tmp_path / "plain" / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(InputError, match=r"gives other embeddings .*e-04$"):
-        list(verify(tmp_path / "plain", model, tokenizer))
-    monkeypatch.setattr("hf_dialemb.hub.export.tolerance", lambda *_: -1.0)
-    with pytest.raises(
-        InputError, match=r"other embeddings .* rounding alone changes this model's own by .*e-0"
-    ):
         list(verify(tmp_path / "plain", model, tokenizer))

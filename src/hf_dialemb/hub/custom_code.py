@@ -21,8 +21,8 @@ from transformers.dynamic_module_utils import custom_object_save
 from ..dialogue import Dialogue
 from ..errors import InputError
 from ..methods.backbone_model import published_class
-from ..methods.encoding import DialogueEncoder, encode, set_template
-from ..methods.layout import UNLIMITED, ranking_template, special_texts
+from ..methods.encoding import DialogueEncoder, encode
+from ..methods.layout import UNLIMITED, special_texts
 from ..methods.ranker import Ranker, encode_contexts, encode_responses, loaded_ranker
 from ..storage.run_folder import write_files_of_our_own, write_record
 from .published_folder import (
@@ -63,17 +63,13 @@ WAYS = {
 
 def write(model: PreTrainedModel, tokenizer: Any, folder: Path, **options: Any) -> None:
     """Write weights, tokenizer, the model's code and the sentence-transformers files."""
-    if isinstance(model, DialogueEncoder):
-        # checkpoints of older versions have another template, and a limit
-        set_template(tokenizer, model.config)
-    elif isinstance(model, Ranker):
+    if isinstance(model, Ranker):
         if not model.embeds:
             raise InputError(
                 f"got a {model.config.model_type.removeprefix('dialemb-')} ranker, which scores a "
                 "context and a response together, expected a model that embeds; rank candidates "
                 "with its checkpoint as it is"
             )
-        tokenizer.chat_template = ranking_template(tokenizer, model.config.marker_ids)
         tokenizer.model_max_length = UNLIMITED
         tokenizer.truncation_side = "left"
         tokenizer.init_kwargs["truncation_side"] = "left"  # the file holds what is in both

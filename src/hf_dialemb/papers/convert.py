@@ -212,7 +212,7 @@ def build(
 
 
 def _backbone(tensors: Mapping[str, Any], prefix: str, paddle: bool) -> tuple[BertConfig, int]:
-    """Return the encoder's configuration and the number of turns that the shapes of PLATO's tables and layers say."""
+    """Return the encoder's configuration and the number of turns, by the shapes of tensors."""
     tables = [prefix + row[paddle] for row in _PLATO["names"]["tables"]]
     (rows, width), (positions, _), _, (turns, _) = (_size(tensors, table) for table in tables[:4])
     if paddle:

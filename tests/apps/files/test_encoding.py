@@ -6,8 +6,8 @@ Every text is read right, or what it was read as is told with its remedy.
 import pytest
 from read_files import read
 
-from hf_dialemb.apps.files.text_encoding import is_text, text_of
 from hf_dialemb.apps.files.findings import Notes
+from hf_dialemb.apps.files.text_encoding import is_text, text_of
 
 TEXTS = {
     "German": (

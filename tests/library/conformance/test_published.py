@@ -1,9 +1,7 @@
 """Exports as sentence-transformers' users handle them.
 
-Vectors of tokens, prompts, the model within, ONNX.
+Vectors of tokens, prompts, and the model within.
 """
-
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -85,11 +83,3 @@ def test_the_model_within_is_that_of_transformers(name, exports):
     assert weights.keys() & inner.state_dict().keys() >= {
         key for key, _ in inner.named_parameters()
     }
-
-
-@pytest.mark.habit("SentenceTransformer(backend='onnx')", "needs Optimum, and says so")
-@pytest.mark.skipif(find_spec("optimum") is not None, reason="Optimum is installed")
-@pytest.mark.parametrize("name", ["plain", "dial2vec"])
-def test_the_onnx_backend_says_what_it_needs(name, exports):
-    with pytest.raises(Exception, match="requires installing Optimum"):
-        loaded(exports, name, backend="onnx")
