@@ -5,7 +5,6 @@ Closed forms, networkx, a search of all paths.
 
 import operator
 from dataclasses import replace
-from math import log2
 
 import networkx as nx
 import numpy as np
@@ -15,7 +14,7 @@ from flow_words import flow_of, flow_of_turns, graph, named, random_words, state
 from hf_dialemb.apps.flow import graph as graphs
 from hf_dialemb.apps.flow import outcomes
 from hf_dialemb.apps.flow.flow_clustering import cluster
-from hf_dialemb.apps.flow.paths import Loop, ends, loops, rare_paths, typical_path
+from hf_dialemb.apps.flow.paths import Loop, ends, loops, typical_path
 from hf_dialemb.apps.pages.page import write_page
 from hf_dialemb.errors import InputError
 
@@ -369,7 +368,7 @@ def outcomes_apart(clusterings, texts, vectors=None):
 def test_a_cluster_holds_no_opposite_outcomes(role, texts, expected):
     found = outcomes_apart({role: cluster(np.ones((5, 2)))}, {role: texts})[role]
     assert found.labels.tolist() == expected
-    assert found.choice.sentence.endswith(f"stand apart: {max(expected) + 1}.")
+    assert found.sentence.endswith(f"stand apart: {max(expected) + 1}.")
 
 
 @pytest.mark.parametrize(
@@ -439,15 +438,3 @@ def test_failures_are_apart_by_what_they_are_about_or_join_the_nearest():
         outcomes_apart({"assistant": two}, {"assistant": yes})["assistant"].labels.tolist()
         == [0] * 5 + [1] * 3
     )
-
-
-def test_the_rarest_path_is_the_one_that_no_other_takes():
-    flow = flow_of(*["aAb"] * 8, "aBb")
-    first, *others = rare_paths(flow)
-    assert (first.dialogue, named(flow, first.step)) == ("d9", "aB")
-    # Without itself: eight followed a, all by A; four states and the end may follow, three and the
-    # end did, 32 times.
-    after_a, after_start = (0 + 1 * (4 / 5 / 36)) / (8 + 1), (8 + 1 * ((0 + 4 / 5) / 36)) / (8 + 1)
-    assert first.bits > -(log2(after_a) + log2(after_start)) / 4
-    assert len({round(path.bits, 12) for path in others}) == 1
-    assert others[0].bits < first.bits
