@@ -45,7 +45,6 @@ def test_what_suits_a_corpus_and_what_does_not():
     for corpus in data.CORPORA:
         for task in map(get_task, default_tasks(corpus)):
             assert data.get_corpus(corpus).kind in task.kinds, corpus
-            assert not task.fine_tunes, corpus
     assert default_tasks("sgd") == default_tasks("mine.jsonl") == ("domains",)
     assert default_tasks("clinc150") == ("intent-classification", "out-of-scope-detection")
     assert default_tasks("dialog2flow_evaluation") == ("action-similarity",)

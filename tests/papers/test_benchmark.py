@@ -4,15 +4,13 @@ What is quoted from where, what is left out, and going on after a stop.
 """
 
 import re
-import shutil
 from dataclasses import replace
-from itertools import pairwise, product
+from itertools import groupby, product
 from types import SimpleNamespace
 
 import pytest
 from given_vectors import Given, hashed, said
 from made_up_results import RUN, row
-from test_evaluation import learning_from
 
 from hf_dialemb import data
 from hf_dialemb.apps.cli import main
@@ -27,7 +25,7 @@ from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.papers import benchmark
 from hf_dialemb.papers.benchmark import evaluate_suite
 from hf_dialemb.papers.quoted import quoted_beside, quoted_figures
-from hf_dialemb.papers.suites import SUITES, Entry, Suite
+from hf_dialemb.papers.suites import SUITES, Entry
 
 # corpora of the papers that this package does not read, and averages
 NOT_READ = {
@@ -47,7 +45,7 @@ STAND_INS = {  # for corpora that are scarce
     "dialogue_cse": {"sgd"},
     "mgt": {"sgd", "ubuntu_irc"},
 }
-TASKS = {"intent-fine-tuning": "intent-classification", "domains": "dialogue-retrieval"}
+TASKS = {"domains": "dialogue-retrieval"}
 ROW = row("ours", task="action-similarity", metric="f1", setting="1-shot", std=1.0, n=10)
 QUOTED = replace(
     ROW, model="DSE", mean=70.0, quoted_from="Paper (A et al., 2022), Table 2, row DSE (ours)"
@@ -56,16 +54,13 @@ QUOTED = replace(
 
 @pytest.mark.parametrize("suite", SUITES)
 def test_a_suite_quotes_paper_table_and_row_of_all_its_problems(suite):
-    for fine_tunes, entries in enumerate(SUITES[suite]):
-        assert len(set(entries)) == len(entries)
-        for entry in entries:
-            assert data.get_corpus(entry.corpus).kind in get_task(entry.task).kinds
-            assert get_task(entry.task).fine_tunes == bool(fine_tunes)
-        names = [entry.corpus for entry in entries]
-        changes = sum(one != other for one, other in pairwise(names))
-        assert changes == max(
-            len(set(names)) - 1, 0
-        )  # all that is measured on a corpus comes one after the other
+    entries = SUITES[suite]
+    assert len(set(entries)) == len(entries)
+    for entry in entries:
+        assert data.get_corpus(entry.corpus).kind in get_task(entry.task).kinds
+    names = [entry.corpus for entry in entries]
+    # all that is measured on a corpus comes one after the other
+    assert len([name for name, _ in groupby(names)]) == len(set(names))
     quoted = quoted_figures(suite)
     source = r".+ \(.+( et al\.| and \w+), 20\d\d\), (Table \d+|section 4\.5).*, row \S.*"
     for each in quoted.rows:
@@ -79,7 +74,7 @@ def test_a_suite_quotes_paper_table_and_row_of_all_its_problems(suite):
     assert set(quoted.shown) <= {row.model for row in quoted.rows}
     assert quoted.notes
     figures = {(row.corpus, row.task) for row in quoted.rows}
-    for corpus, task, _ in (*SUITES[suite].entries, *SUITES[suite].fine_tuning):
+    for corpus, task, _ in entries:
         assert corpus in STAND_INS[suite] or (corpus, TASKS.get(task, task)) in figures
 
 
@@ -145,7 +140,7 @@ def small(monkeypatch):
     # those of a suite's own are no other choices
     sizes = {"banking77": None, "snips": 20, "hwu64": None}
     problems = [Entry(corpus, "intent-classification", most) for corpus, most in sizes.items()]
-    monkeypatch.setitem(SUITES, "dse", Suite(tuple(problems)))
+    monkeypatch.setitem(SUITES, "dse", tuple(problems))
     monkeypatch.setattr(data, "load_dialogues", load)
     monkeypatch.setattr(CorpusPart, "data_hash", lambda part: None)
     monkeypatch.setattr(benchmark, "check_request", lambda *arguments, **settings: None)
@@ -217,7 +212,7 @@ def test_other_choices_share_a_folder_and_nothing_is_measured_twice(small, tmp_p
     assert len(small["one"].calls) == calls
 
 
-def test_one_model_that_fails_does_not_stop_the_others(small, monkeypatch):
+def test_one_model_that_fails_does_not_stop_the_others(small):
     small["one"].vector = failing_at_snips(InputError("no words"))
     config = run(None, "one", "two").run["config"]
     assert config["not_measured"] == {"one, snips, test, intent-classification": "no words"}
@@ -226,12 +221,6 @@ def test_one_model_that_fails_does_not_stop_the_others(small, monkeypatch):
         ["two", "banking77"],
         ["two", "snips"],
     ]
-    tasks = ["intent-classification", "intent-fine-tuning"]
-    monkeypatch.setitem(SUITES, "dse", Suite(*((Entry("banking77", task),) for task in tasks)))
-    config = run(None, "tfidf", fine_tune=True).run["config"]
-    assert [problem["task"] for problem in config["problems"]] == tasks
-    assert [cell[3] for cell in config["cells"]] == ["intent-classification"]
-    assert config["not_measured"] == {}
 
 
 SMALLER = {
@@ -248,7 +237,7 @@ def test_a_benchmark_from_the_command_line_goes_on_and_shows_all(
     data_dir, tmp_path, capsys, monkeypatch
 ):
     for suite, entries in SMALLER.items():
-        monkeypatch.setitem(SUITES, suite, Suite(entries))
+        monkeypatch.setitem(SUITES, suite, entries)
     output = tmp_path / "benchmark"
     words = [
         "papers",
@@ -299,20 +288,3 @@ def test_wrong_benchmarks_are_refused_before_any_work(tmp_path, refused):
     none = r"got none of its corpora \(dialog2flow_evaluation \(action-similarity\), star"
     with pytest.raises(InputError, match=none):
         evaluate_suite("dialog2flow", ["tfidf"], tmp_path)
-
-
-def test_a_suite_marks_what_an_earlier_version_measured_without_marks(
-    tiny_checkpoint, tmp_path, monkeypatch
-):
-    monkeypatch.setitem(SUITES, "dial2vec", Suite((Entry("sample", "domains"),)))
-    model = shutil.copytree(tiny_checkpoint, tmp_path / "run")
-    before, after = [], []
-    for found in (before, after):
-        found += evaluate_suite(
-            "dial2vec", [str(model)], seeds=[0], cache=tmp_path / "kept"
-        ).results
-        learning_from(model, "sample/test")
-    assert not any(row.learnt for row in before)
-    assert after == [
-        replace(row, learnt=row.metric != "seconds" and row.quoted_from is None) for row in before
-    ]

@@ -19,7 +19,7 @@ from ..data.corpus_names import check_no_split, with_split
 from ..display import data_frame
 from ..encoders import Encoder, load_encoder
 from ..encoders.embedding_cache import RememberingEncoder
-from ..encoders.specs import find_encoder, has_weights
+from ..encoders.specs import find_encoder
 from ..encoders.stored_vectors import stored_vectors
 from ..errors import InputError, explained
 from ..hooks import entries
@@ -37,7 +37,7 @@ from .results.rows import (
     with_ties,
     write_results,
 )
-from .tasks.task import CorpusPart, Problem, default_tasks, get_task, load_problem
+from .tasks.task import CorpusPart, Problem, default_tasks, load_problem
 
 _HEADLINES = ("map", "v_measure", "f1", "accuracy", "mrr")  # the first of these says the most
 
@@ -106,7 +106,6 @@ def evaluate(
     file = None if output is None else Path(output)
     loaded = [] if vectors is None else [stored_vectors(vectors)]
     check_request([*encoders, *filter(None, [vectors])], repeats, file, limit)
-    check_models(encoders, tasks)
     part = _part_of(dialogues, split, data_dir, limit, reading)
     encoders += [stored.encoder(part.dialogues(), f"corpus {part.name}") for stored in loaded]
     problems = {
@@ -209,22 +208,6 @@ def check_request(
     for model in models:
         if isinstance(model, str):
             find_encoder(model)
-
-
-def check_models(models: Sequence[str | Encoder], tasks: Sequence[str]) -> None:
-    """Raise InputError for an unknown task, and where one fine-tunes a model without weights."""
-    for task in [name for name in tasks if get_task(name).fine_tunes]:
-        for model in models:
-            if not isinstance(model, str) or not has_weights(model):
-                got = (
-                    f"the model {model}, which has no weights"
-                    if isinstance(model, str)
-                    else "a loaded model"
-                )
-                raise InputError(
-                    f"task {task}: got {got}, expected a folder or Hub id of one to fine-tune; "
-                    "give such"
-                )
 
 
 def measure(encoder: Encoder, problem: Problem, seeds: Sequence[int]) -> list[Row]:

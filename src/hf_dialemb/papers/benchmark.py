@@ -16,7 +16,7 @@ from tqdm.auto import tqdm
 
 from ..data.source import MissingFilesError
 from ..encoders.embedding_cache import RememberingEncoder
-from ..encoders.specs import find_encoder, has_weights
+from ..encoders.specs import find_encoder
 from ..errors import InputError
 from ..evaluation.evaluating import (
     check_request,
@@ -28,7 +28,7 @@ from ..evaluation.evaluating import (
 from ..evaluation.results.contamination import marked
 from ..evaluation.results.result_tables import paper_table
 from ..evaluation.results.rows import Results, Row, describe_run, rows_of, with_ties
-from ..evaluation.tasks.task import Problem, get_task
+from ..evaluation.tasks.task import Problem
 from ..hashing import json_key
 from ..storage.files import write_json_atomically
 from .quoted import quoted_beside, quoted_figures
@@ -54,7 +54,6 @@ def run_benchmark(
     *,
     seeds: Sequence[int] = range(10),
     limit: int | None = None,
-    fine_tune: bool = False,
     report: Callable[[str], None] = lambda line: None,
 ) -> list[Results]:
     """Measure models on suites, or ``all``, and report their tables.
@@ -79,7 +78,6 @@ def run_benchmark(
                 output=output / f"{name}.json",
                 cache=output / "embeddings",
                 limit=limit,
-                fine_tune=fine_tune,
             )
         except MissingFilesError as error:
             missing.append(error)
@@ -109,7 +107,6 @@ def evaluate_suite(
     output: Path | None = None,
     cache: Path | None = None,
     limit: int | None = None,
-    fine_tune: bool = False,
 ) -> Results:
     """Measure models on a suite, and return their figures and those that the paper prints.
 
@@ -128,7 +125,6 @@ def evaluate_suite(
             each task, which are read again for the same weights, data, choices and package version.
         limit: The most items of a problem, by default what the suite says; of more, a fixed random
             sample is measured.
-        fine_tune: Fine-tune models that have weights, too, where the paper does.
 
     Raises:
         InputError: The suite or a model is unknown, no corpus is at hand, or an output cannot be
@@ -136,7 +132,7 @@ def evaluate_suite(
     """
     started = time.perf_counter()
     check_request(models, seeds, output, limit=limit)
-    problems, left_out = load_suite(suite, data_dir, limit, fine_tune)
+    problems, left_out = load_suite(suite, data_dir, limit)
     config: dict[str, Any] = {
         "suite": suite,
         "models": list(models),
@@ -191,8 +187,6 @@ def _measured(
     for cell in tqdm(cells, unit="cell", file=sys.stderr):
         started = time.perf_counter()
         problem = problems[cell[1:]]
-        if get_task(cell.task).fine_tunes and not has_weights(cell.model):
-            continue
         file = None
         if cache is not None:
             choices = [problem.config, list(seeds), version("hf-dialemb")]

@@ -90,9 +90,6 @@ def _add_benchmark(group: Commands) -> None:
     )
     parser.add_argument("--method", metavar="FILE.py", help="the method's file, for its models")
     parser.add_argument(
-        "--fine-tune", action="store_true", help="also fine-tune where papers do; takes hours"
-    )
-    parser.add_argument(
         "--limit", type=int, help="measure each task on a fixed random sample of so many items"
     )
     parser.add_argument("--seeds", type=int, default=10, help="repeats with other random seeds")
@@ -102,7 +99,7 @@ def _add_benchmark(group: Commands) -> None:
 def _benchmark(options: argparse.Namespace) -> None:
     from .benchmark import run_benchmark
 
-    more = named(options, "data_dir", "limit", "fine_tune")
+    more = named(options, "data_dir", "limit")
     seeds = range(options.seeds)
     run_benchmark(options.suite, options.model, options.output, seeds=seeds, report=say, **more)
 

@@ -16,8 +16,7 @@ from ...dialogue import ROLES
 from ...display import counted
 from ..flow.exports import line_of
 from ..flow.flow import Flow
-from ..flow.flow_clustering import Choice
-from ..flow.graph import Pruning, State
+from ..flow.graph import Edge, Pruning, State
 from ..flow.paths import typical_path
 from ..flow.step_names import shortened
 from . import standalone_page
@@ -51,11 +50,21 @@ class TransitionDifference:
     source: State
     target: State
     counts: tuple[int, int]
-    # of all from the source; None in a set that never reaches it
-    shares: tuple[float | None, float | None]
-    difference: float | None  # the second share minus the first; None where a share is
-    p: float  # of Fisher's exact test, two-sided; 1 where a share is None
-    corrected_p: float  # after Holm's correction over all transitions with two shares
+    sizes: tuple[int, int]  # all transitions from the source
+    # of Fisher's exact test, two-sided, after Holm's correction; 1 where a size is 0
+    p: float = 1.0
+
+    @property
+    def shares(self) -> list[float | None]:
+        """Return the share of each set; None in a set that never reaches the source."""
+        pairs = zip(self.counts, self.sizes, strict=True)
+        return [count / size if size else None for count, size in pairs]
+
+    @property
+    def difference(self) -> float | None:
+        """Return the second share minus the first; None where a share is."""
+        first, second = self.shares
+        return None if first is None or second is None else second - first
 
 
 @dataclass(frozen=True)
@@ -74,7 +83,7 @@ def write_page(
     path: Path,
     pruning: Pruning,
     *,
-    choices: Mapping[str, Choice] | None = None,
+    choices: Mapping[str, str] | None = None,
     comparison: Comparison | None = None,
     back: str = "",
 ) -> None:
@@ -83,7 +92,7 @@ def write_page(
     ``pruning`` is what is shown at first; sliders change it. ``choices`` say how the number of
     clusters of each role was decided. A comparison of two sets of dialogues, which colours tell
     apart, stands in place of insights. ``back`` is the address of a page of topics. The page's
-    address keeps the view, as in ``#state=user-3&nodes=0.05``.
+    address keeps what is open, as in ``#state=user-3``.
     """
     record = _record(flow, pruning, choices or {}, comparison)
     counts = record["counts"]
@@ -102,7 +111,7 @@ def write_page(
 
 
 def _record(
-    flow: Flow, pruning: Pruning, choices: Mapping[str, Choice], comparison: Comparison | None
+    flow: Flow, pruning: Pruning, choices: Mapping[str, str], comparison: Comparison | None
 ) -> dict[str, Any]:
     """Return the content of the page, as JSON has it.
 
@@ -135,14 +144,12 @@ def _record(
             "states": [numbers[state] for state in main.states],
             "texts": [_number(texts, text) for text in main.texts],
             "turns": main.turns,
-            "steps": sorted(
-                f"{numbers[source]}>{numbers[target]}" for source, target in main.steps
-            ),
+            "steps": sorted(map(_key, main.steps)),
         },
         "pruning": asdict(pruning),
         "insights": sections,
-        "comparison": _comparison(comparison, numbers) if comparison else None,
-        "choices": [[role, choice.sentence] for role, choice in choices.items()],
+        "comparison": _comparison(comparison) if comparison else None,
+        "choices": list(choices.items()),
         "settings": [
             ["Made by", f"hf_dialemb {version('hf-dialemb')}"],
             *(
@@ -240,24 +247,25 @@ def _dialogue(
     return record
 
 
-def _comparison(comparison: Comparison, numbers: Mapping[State, int]) -> dict[str, Any]:
-    edges = []
-    for change in comparison.differences:
-        source, target = numbers[change.source], numbers[change.target]
-        edges.append(
-            {
-                "source": source,
-                "target": target,
-                "key": f"{source}>{target}",
-                "p": change.corrected_p,
-                "counts": change.counts,
-                "shares": change.shares,
-                "difference": change.difference,
-            }
-        )
+def _key(edge: Edge) -> str:
+    """Return the name of a transition on the page."""
+    (_, source), (_, target) = edge
+    return f"{source}>{target}"
+
+
+def _comparison(comparison: Comparison) -> dict[str, Any]:
     return {
         "names": [line_of(name) for name in comparison.names],
         "dialogues": comparison.dialogues,
         "findings": [line_of(finding) for finding in comparison.findings],
-        "edges": edges,
+        "edges": [
+            {
+                "key": _key((change.source, change.target)),
+                "p": change.p,
+                "counts": change.counts,
+                "shares": change.shares,
+                "difference": change.difference,
+            }
+            for change in comparison.differences
+        ],
     }

@@ -4,9 +4,14 @@
 function readFlow(record) {
   const flow = { ...record, start: record.states.length, end: record.states.length + 1 };
   flow.most = flow.states.reduce((most, state) => Math.max(most, state.size), 1);
-  flow.numbers = new Map(flow.states.map((state, number) => [state.id, number]));
-  flow.numbers.set("start", flow.start).set("end", flow.end);
-  flow.edges = record.edges.map(([source, target, count]) => ({ source, target, count, key: `${source}>${target}` }));
+  flow.ids = [...flow.states.map((state) => state.id), "[start]", "[end]"];
+  flow.numbers = new Map(flow.ids.map((id, number) => [id, number]));
+  flow.edges = record.edges.map(([source, target, count]) => ({
+    source,
+    target,
+    count,
+    key: keyOf(flow, source, target),
+  }));
   flow.byKey = new Map(flow.edges.map((edge) => [edge.key, edge]));
   // Mostly the target is said earlier in a dialogue than the source.
   for (const edge of flow.edges) edge.late = flow.states[edge.target]?.when < flow.states[edge.source]?.when;
@@ -14,8 +19,12 @@ function readFlow(record) {
   for (const edge of flow.edges) out.set(edge.source, (out.get(edge.source) || 0) + edge.count);
   // What a person reads: of all times that the source occurs, how often the target comes next.
   for (const edge of flow.edges) edge.share = edge.count / out.get(edge.source);
-  flow.byDialogue = new Map(flow.dialogues.map((dialogue, number) => [dialogue.id, number]));
+  flow.byDialogue = new Map(flow.dialogues.map((dialogue) => [dialogue.id, dialogue]));
   return flow;
+}
+
+function keyOf(flow, source, target) {
+  return `${flow.ids[source]}>${flow.ids[target]}`;
 }
 
 const figures = new Intl.NumberFormat("en");
