@@ -27,7 +27,6 @@ from hf_dialemb.evaluation.results.rows import (
     Results,
     check_same_data,
     describe_run,
-    merge_results,
     read_results,
     with_ties,
     write_results,
@@ -162,9 +161,7 @@ def test_malformed_files_and_rows_are_refused(tmp_path, content):
         read_results(path)
 
 
-def test_merging_keeps_the_latest_figure_and_mixes_no_two_files():
-    quoted, later = replace(ROW, quoted_from="paper"), replace(ROW, mean=60.0)
-    assert merge_results([Results({}, (ROW, quoted)), Results({}, (later,))]) == [later, quoted]
+def test_figures_of_two_files_of_one_name_are_not_mixed():
     data = [{"corpus": "calls.jsonl", "data_sha256": digest} for digest in "aab"]
     runs = [Results({"config": config}, (ROW,)) for config in (*data, {"problems": data[2:]})]
     check_same_data(runs[:2])
