@@ -49,7 +49,6 @@ REPORT = {
     "truncation": "3 of 4,000 utterances were truncated (7 of 90,000 tokens dropped)",
     "checkpoint": "last",
     "hardware": "2 x Quick GPU",
-    "energy": None,
     "resumed_from": None,
     "log": [],
     "held_out": {

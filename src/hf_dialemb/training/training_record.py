@@ -7,7 +7,6 @@ import math
 import shutil
 import time
 from collections.abc import Mapping, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +23,10 @@ from ..methods.config import own_settings
 from ..methods.layout import Truncation
 from ..storage.files import write_json_atomically
 from ..storage.hardware import describe_hardware
-from ..storage.run_folder import RunFolder, check_same, field_of, read_object
+from ..storage.run_folder import RunFolder, check_same, read_object
 from .data import weights_digest
 from .resuming import last_complete_checkpoint
 from .settings import RunArguments, Settings, facts_of
-
-_NEEDED = ("steps", "dialogues", "examples", "processes", "seconds", "truncation", "checkpoint")
 
 
 def write_record(trainer: Any, output: Path, facts: Mapping[str, Any]) -> None:
@@ -73,7 +70,6 @@ def _facts(trainer: Any) -> dict[str, Any]:
         "examples": 0 if dataset is None else len(dataset),
         "processes": trainer.args.world_size,
         "hardware": describe_hardware(trainer.args.device.type == "cuda"),
-        "energy": _energy(trainer),
         "resumed_from": None if trainer.resumed is None else trainer.resumed.name,
         "seconds": time.time() - (trainer.started or time.time()),
         "truncation": truncation,
@@ -95,22 +91,6 @@ def _of_all_processes(count: Truncation) -> Truncation:
 def _number(value: Any) -> Any:
     """Return None for the infinite gradient of a step that mixed precision skips."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _energy(trainer: Any) -> dict[str, Any] | None:
-    """Return what codecarbon measured; None unless ``report_to`` names it."""
-    trackers = (
-        getattr(callback, "tracker", None) for callback in trainer.callback_handler.callbacks
-    )
-    measured: Any = next(
-        filter(None, (getattr(tracker, "final_emissions_data", None) for tracker in trackers)), None
-    )
-    return measured and {
-        "kwh": measured.energy_consumed,
-        "co2eq_kg": measured.emissions,
-        "country": measured.country_name,
-        "tool": f"codecarbon {metadata.version('codecarbon')}",
-    }
 
 
 def recorded_settings(settings: Settings) -> dict[str, Any]:
@@ -206,10 +186,6 @@ def trainings_behind(run: Path) -> list[dict[str, Any]]:
 
 def _training(folder: RunFolder, report: dict[str, Any]) -> dict[str, Any]:
     run, settings = folder.path, folder.settings()
-    for name in ("method", "corpus", "checkpoint_selection", "seed"):
-        field_of(settings, name, str(folder.settings_file), folder.REMEDY)
-    for name in _NEEDED:
-        field_of(report, name, str(folder.report_file), folder.REMEDY)
     kept = {name: value for name, value in report.items() if name != "log"}
     backbone = settings.get("backbone")
     if isinstance(backbone, str) and Path(backbone).is_dir():

@@ -31,7 +31,7 @@ from ..storage.run_folder import RunFolder
 from .arguments import make_settings
 from .data import ExampleDataset, given_examples, make_examples
 from .dialogues import dev_dialogues, training_dialogues
-from .measuring import compared, hold_out, score, tell
+from .held_out import compared, hold_out, score, tell
 from .resuming import restore_finished
 from .settings import SELECTIONS, Report, Settings
 from .trainer import DialogueTrainer, publish

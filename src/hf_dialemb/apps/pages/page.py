@@ -16,7 +16,6 @@ from ...dialogue import ROLES
 from ...display import counted
 from ..flow.exports import line_of
 from ..flow.flow import Flow
-from ..flow.flow_clustering import Choice
 from ..flow.graph import Edge, Pruning, State
 from ..flow.paths import typical_path
 from ..flow.step_names import shortened
@@ -51,11 +50,21 @@ class TransitionDifference:
     source: State
     target: State
     counts: tuple[int, int]
-    # of all from the source; None in a set that never reaches it
-    shares: tuple[float | None, float | None]
-    difference: float | None  # the second share minus the first; None where a share is
-    p: float  # of Fisher's exact test, two-sided; 1 where a share is None
-    corrected_p: float  # after Holm's correction over all transitions with two shares
+    sizes: tuple[int, int]  # all transitions from the source
+    # of Fisher's exact test, two-sided, after Holm's correction; 1 where a size is 0
+    p: float = 1.0
+
+    @property
+    def shares(self) -> list[float | None]:
+        """Return the share of each set; None in a set that never reaches the source."""
+        pairs = zip(self.counts, self.sizes, strict=True)
+        return [count / size if size else None for count, size in pairs]
+
+    @property
+    def difference(self) -> float | None:
+        """Return the second share minus the first; None where a share is."""
+        first, second = self.shares
+        return None if first is None or second is None else second - first
 
 
 @dataclass(frozen=True)
@@ -74,7 +83,7 @@ def write_page(
     path: Path,
     pruning: Pruning,
     *,
-    choices: Mapping[str, Choice] | None = None,
+    choices: Mapping[str, str] | None = None,
     comparison: Comparison | None = None,
     back: str = "",
 ) -> None:
@@ -102,7 +111,7 @@ def write_page(
 
 
 def _record(
-    flow: Flow, pruning: Pruning, choices: Mapping[str, Choice], comparison: Comparison | None
+    flow: Flow, pruning: Pruning, choices: Mapping[str, str], comparison: Comparison | None
 ) -> dict[str, Any]:
     """Return the content of the page, as JSON has it.
 
@@ -140,7 +149,7 @@ def _record(
         "pruning": asdict(pruning),
         "insights": sections,
         "comparison": _comparison(comparison) if comparison else None,
-        "choices": [[role, choice.sentence] for role, choice in choices.items()],
+        "choices": list(choices.items()),
         "settings": [
             ["Made by", f"hf_dialemb {version('hf-dialemb')}"],
             *(
@@ -252,7 +261,7 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
         "edges": [
             {
                 "key": _key((change.source, change.target)),
-                "p": change.corrected_p,
+                "p": change.p,
                 "counts": change.counts,
                 "shares": change.shares,
                 "difference": change.difference,
