@@ -27,6 +27,7 @@ from hf_dialemb.evaluation.results.rows import (
     Results,
     check_same_data,
     describe_run,
+    merge_results,
     read_results,
     with_ties,
     write_results,
@@ -161,7 +162,9 @@ def test_malformed_files_and_rows_are_refused(tmp_path, content):
         read_results(path)
 
 
-def test_figures_of_two_files_of_one_name_are_not_mixed():
+def test_merging_keeps_the_latest_figure_and_mixes_no_two_files():
+    quoted, later = replace(ROW, quoted_from="paper"), replace(ROW, mean=60.0)
+    assert merge_results([Results({}, (ROW, quoted)), Results({}, (later,))]) == [later, quoted]
     data = [{"corpus": "calls.jsonl", "data_sha256": digest} for digest in "aab"]
     runs = [Results({"config": config}, (ROW,)) for config in (*data, {"problems": data[2:]})]
     check_same_data(runs[:2])
@@ -308,7 +311,12 @@ def test_an_ensemble_learnt_what_its_members_learnt(tmp_path):
     made_of = [{"run": "one", "weights": "a"}, {"run": "two/checkpoint-5", "weights": "b"}]
     (tmp_path / "both" / "members.json").write_text(json.dumps(made_of))
     one, two = {("sgd", "train")}, {("star", "test")}
-    expected = {"one": one, "one (utterances)": one, "two/checkpoint-5": two, "both": one | two}
+    expected = {
+        "one": one,
+        "one (utterances)": one,
+        "two/checkpoint-5": two,
+        "both": one | two,
+    }
     assert {model: sets_behind(str(tmp_path / model)) for model in expected} == expected
     assert sets_behind("all-MiniLM-L6-v2") == sets_behind("tfidf") == frozenset()
 

@@ -175,6 +175,17 @@ def read_results(path: Path | str) -> Results:
         return Results(run, tuple(map(Row.from_json, record["results"])))
 
 
+def merge_results(several: Sequence[Results]) -> list[Row]:
+    """Join rows in the order of their first appearance; of two for one figure the later stays."""
+    check_same_data(several)
+    rows = {
+        (row.model, *place_of(row), row.quoted_from): row
+        for results in several
+        for row in results.results
+    }
+    return list(rows.values())
+
+
 def check_same_data(several: Iterable[Results]) -> None:
     """Refuse different files of one name, as own files are called without their folder.
 
