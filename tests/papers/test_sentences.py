@@ -12,10 +12,10 @@ from sklearn.metrics import label_ranking_average_precision_score
 from sklearn.metrics.pairwise import cosine_similarity
 
 from hf_dialemb.data import load_examples, write_jsonl
-from hf_dialemb.data.examples import RetrievalQuery, SentencePair
 from hf_dialemb.encoders import load_encoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.tasks.task import CorpusPart
+from hf_dialemb.papers.corpora.sentence_sets import RetrievalQuery, SentencePair
 from hf_dialemb.papers.tasks import sentences
 
 VERBS, THINGS = ("book", "cancel", "find"), ("room", "train", "taxi", "table")
