@@ -102,7 +102,8 @@ def _word(value: object) -> str:
 def _parsed(settings: Any) -> Any:
     """Make a dataclass of the settings that users may set, with help from docstrings."""
     if issubclass(settings, MethodConfig):
-        hints, names = method_hints(settings), own_settings(settings)
+        hints = method_hints(settings)
+        names = own_settings(settings)
     else:
         hints = get_type_hints(settings)
         names = [item.name for item in dataclasses.fields(settings)]
