@@ -38,10 +38,10 @@ class TopicChanges {
       this.made.pop();
       this.changed();
     };
-    return [make("div", { class: "changes" },
-      make("b", {}, `${count}, not saved yet`),
-      make("ul", {}, this.made.map((entry) => make("li", {}, wish(entry).join(" · ")))),
-      make("div", { class: "ways" },
+    return [make("div.changes",
+      make("b", `${count}, not saved yet`),
+      make("ul", this.made.map((entry) => make("li", wish(entry).join(" · ")))),
+      make("div.ways",
         changeButton("Save edits.yaml", () => this.save()), changeButton("Undo", undo)),
       soft("Put the file into this page's folder and run the command again: every run replays it."),
     )];
@@ -53,7 +53,7 @@ class TopicChanges {
       return other !== number && topics[other].id !== "none";
     });
     const option = (other) => make("option", { value: other }, topics[other].name);
-    return make("select", {}, others.map(option));
+    return make("select", others.map(option));
   }
 
   ofTopic(number) {
@@ -68,10 +68,10 @@ class TopicChanges {
       this.add({ merge: [id, topics[other.value].id] }, number, other.value);
     };
     const split = () => this.add({ split: id, into: Number(parts.value) }, number);
-    return [make("details", { class: "edit" },
-      make("summary", {}, "Change this topic"),
+    return [make("details.edit",
+      make("summary", "Change this topic"),
       changeField("Name", named, changeButton("Rename", rename)),
-      other.options.length && changeField("The same as", other, changeButton("Merge", merge)),
+      other.options.length > 0 && changeField("The same as", other, changeButton("Merge", merge)),
       changeField("Parts", parts, changeButton("Split", split)),
       changeButton("Delete", () => this.add({ delete: id }, number)),
     )];
@@ -84,17 +84,17 @@ class TopicChanges {
     const move = () => {
       this.add({ move: ids[row], to: topics[target.value].id }, target.value);
     };
-    return [make("details", { class: "edit" },
-      make("summary", {}, "Change its topic"),
+    return [make("details.edit",
+      make("summary", "Change its topic"),
       changeField("Belongs to", target, changeButton("Move", move)),
     )];
   }
 }
 
 function changeButton(text, click) {
-  return make("button", { class: "button", click }, text);
+  return make("button.button", { click }, text);
 }
 
 function changeField(text, ...parts) {
-  return make("label", { class: "field" }, make("span", {}, text), ...parts);
+  return make("label.field", make("span", text), ...parts);
 }

@@ -1,15 +1,16 @@
 "use strict";
-// The map: each point is a dialogue. Names stand at the middles of their topics.
+// The map: each point is a dialogue. Names stand above the points of their topics.
 
-const OFFSETS = [0, 20, -20, 40, -40, 60, -60]; // how far a name may move from its middle
+const OFFSETS = [-18, 2, -38, 22, -58, 42]; // how far a name may be from the top of its points
 
-// The middle of a topic: the medians of its points. A topic may have no dialogue this time.
-function middleOf(rows, places) {
-  const median = (axis) => {
+// Where the name of a topic stands: in the middle of its points, above nearly all of them.
+// A topic may have no dialogue this time.
+function nameplace(rows, places) {
+  const at = (axis, share) => {
     const sorted = rows.map((row) => places[2 * row + axis]).sort((one, other) => one - other);
-    return sorted[sorted.length >> 1] ?? -1e9;
+    return sorted[Math.floor(share * sorted.length)] ?? -1e9;
   };
-  return [median(0), median(1)];
+  return [at(0, 0.5), at(1, 0.05)];
 }
 
 // The first phrases of a name, as many as are short; a phrase is never cut.
@@ -35,7 +36,7 @@ class TopicMap {
     this.canvas = document.getElementById("map");
     this.pen = this.canvas.getContext("2d");
     this.places = Int32Array.from(page.data.places); // faster to read than a list
-    this.middles = page.members.map((rows) => middleOf(rows, this.places));
+    this.nameplaces = page.members.map((rows) => nameplace(rows, this.places));
     Object.assign(this, { scale: 1, fitted: 1, x: 0, y: 0, colours: [], waiting: false });
     this.paint();
     this.listen();
@@ -119,7 +120,7 @@ class TopicMap {
     pen.fill();
   }
 
-  // Each name stands near the middle of its topic, whose colour underlines it, and on no other.
+  // Each name stands near its topic, whose colour underlines it, and on no other name.
   drawNames(chosen) {
     const { pen } = this;
     const [width, height] = [this.canvas.clientWidth, this.canvas.clientHeight];
@@ -137,13 +138,13 @@ class TopicMap {
     for (const number of chosen === undefined ? numbers : [chosen, ...numbers]) {
       const name = shortened(topics[number].name, width < 500 ? 12 : 26);
       const half = pen.measureText(name).width / 2 + 4;
-      const [centre, middle] = this.onScreen(this.middles[number]);
+      const [centre, top] = this.onScreen(this.nameplaces[number]);
       const x = Math.max(half, Math.min(width - half, centre));
-      if (middle < 0 || middle > height || Math.abs(x - centre) > half) continue;
+      if (top < 0 || top > height || Math.abs(x - centre) > half) continue;
       const isFree = (y) => y > 9 && y < height - 11 && !taken.some((box) => {
         return Math.abs(box.x - x) < box.half + half && Math.abs(box.y - y) < 20;
       });
-      const y = OFFSETS.map((offset) => middle + offset).find(isFree);
+      const y = OFFSETS.map((offset) => top + offset).find(isFree);
       if (y === undefined) continue;
       taken.push({ x, y, half });
       pen.strokeText(name, x, y);
@@ -207,7 +208,7 @@ class TopicMap {
     if (tip.hidden) return;
     const { data, labels } = this.page;
     const topic = make("b", { dir: "auto" }, data.topics[labels[row]].name);
-    tip.replaceChildren(topic, make("bdi", {}, this.page.opening(row) || data.ids[row]));
+    tip.replaceChildren(topic, make("bdi", this.page.opening(row) || data.ids[row]));
     const space = this.canvas.clientWidth;
     const isLeft = x < space / 2;
     Object.assign(tip.style, {

@@ -6,7 +6,7 @@ const figures = new Intl.NumberFormat("en");
 const figure = (number) => figures.format(number);
 const percent = (share) => `${(100 * share).toFixed(share && share < 0.01 ? 1 : 0)} %`;
 const dateOf = (time) => time.replace("T", " ");
-const soft = (...parts) => make("p", { class: "soft" }, ...parts);
+const soft = (...parts) => make("p.soft", ...parts);
 
 // How sure a topic is, and what to do about it.
 const ADVICE = {
@@ -18,10 +18,10 @@ const ADVICE = {
 // A list of which the first are shown, and more on demand.
 function longList(rows, item, shown = 30) {
   const list = make("ul");
-  const more = make("button", { class: "more" });
+  const more = make("button.more");
   const add = (count) => {
     const start = list.childElementCount;
-    list.append(...rows.slice(start, start + count).map((row) => make("li", {}, item(row))));
+    list.append(...rows.slice(start, start + count).map((row) => make("li", item(row))));
     more.textContent = `Show more of ${figure(rows.length)}`;
     if (list.childElementCount === rows.length) more.remove();
   };
@@ -85,7 +85,7 @@ class TopicsPage {
   }
 
   button(view, text, attributes = {}) {
-    return make("button", { class: "button", click: () => this.show(view), ...attributes }, text);
+    return make("button.button", { click: () => this.show(view), ...attributes }, text);
   }
 
   overview() {
@@ -97,9 +97,9 @@ class TopicsPage {
     const ways = [way("", "Largest first"), way("ends", "How they end")];
     if (data.comparisons.length) ways.push(way("comparison", "Comparison"));
     const parts = [
-      make("h2", {}, counted(data.topics.filter((topic) => topic.id !== "none").length, "topic")),
+      make("h2", counted(data.topics.filter((topic) => topic.id !== "none").length, "topic")),
       soft("Each point is a dialogue; near ones are alike. Choose a topic or a point."),
-      make("div", { class: "ways", role: "group", "aria-label": "What is shown of topics" }, ways),
+      make("div.ways", { role: "group", "aria-label": "What is shown of topics" }, ways),
     ];
     const link = (id) => {
       const { name } = data.topics[this.numbers.get(id)];
@@ -118,18 +118,18 @@ class TopicsPage {
   flowLink(topic) {
     if (!topic.flow) return [];
     const href = `flows/${topic.id}/index.html`;
-    return [make("a", { class: "flow", href }, "How these dialogues go →")];
+    return [make("a.flow", { href }, "How these dialogues go →")];
   }
 
   topicButton(number) {
     const topic = this.data.topics[number];
     const share = `${(100 * topic.size) / this.data.topics[0].size}%`;
-    const attributes = { class: "topic", style: { "--share": share } };
+    const attributes = { class: "topic", style: `--share: ${share}` };
     return this.button({ topic: topic.id }, [
       this.dot(number),
-      make("b", {}, topic.name),
-      make("span", { class: "figure" }, `${figure(topic.size)} · ${this.shareOf(topic)}`),
-      make("span", { class: "soft" }, topic.phrases.join(" · ")),
+      make("b", topic.name),
+      make("span.figure", `${figure(topic.size)} · ${this.shareOf(topic)}`),
+      make("span.soft", topic.phrases.join(" · ")),
     ], attributes);
   }
 
@@ -138,7 +138,7 @@ class TopicsPage {
   }
 
   dot(number) {
-    return make("span", { class: "dot", style: { "--colour": this.map.colours[number] } });
+    return make("span.dot", { style: `--colour: ${this.map.colours[number]}` });
   }
 
   dialogueButton(row) {
@@ -147,8 +147,8 @@ class TopicsPage {
     const facts = [id, dateOf(this.data.times[row] ?? "")].filter(Boolean);
     return this.button({ ...this.view, dialogue: id }, [
       this.dot(this.labels[row]),
-      make("span", { class: "said" }, text || "(not on this page)"),
-      make("span", { class: "soft" }, facts.join(" · ")),
+      make("span.said", text || "(not on this page)"),
+      make("span.soft", facts.join(" · ")),
     ], { class: "hit" });
   }
 
@@ -158,13 +158,13 @@ class TopicsPage {
     const top = Math.max(1, ...counts);
     const bars = counts.map((count, place) => {
       const title = `${dateOf(periods[place])}: ${counted(count, "dialogue")}`;
-      return make("i", { title, style: { height: `${(100 * count) / top}%` } });
+      return make("i", { title, style: `height: ${(100 * count) / top}%` });
     });
     const texts = [dateOf(periods[0]), `at most ${figure(top)}`, dateOf(periods.at(-1))];
     return [
-      make("h3", {}, `Over time, by ${unit}`),
-      make("div", { class: "over", style: { "--colour": colour } }, bars),
-      make("p", { class: "soft bar" }, texts.map((text) => make("span", {}, text))),
+      make("h3", `Over time, by ${unit}`),
+      make("div.over", { style: `--colour: ${colour}` }, bars),
+      make("p.soft.bar", texts.map((text) => make("span", text))),
     ];
   }
 
@@ -172,26 +172,26 @@ class TopicsPage {
     const { data } = this;
     const topic = data.topics[number];
     const chips = (title, phrases) => [
-      make("h3", {}, title),
-      make("div", { class: "chips" }, phrases.map((text) => make("span", { class: "chip" }, text))),
+      make("h3", title),
+      make("div.chips", phrases.map((text) => make("span.chip", text))),
     ];
     const advice = ADVICE[topic.stability];
     const roles = Object.entries(topic.by_role).filter(([, phrases]) => phrases.length);
     return [
       this.button({ list: this.view.list }, "← All topics"),
-      make("h2", {}, topic.name),
-      topic.sentence && make("p", { class: "sentence", dir: "auto" }, topic.sentence),
+      make("h2", topic.name),
+      topic.sentence && make("p.sentence", { dir: "auto" }, topic.sentence),
       soft(`${counted(topic.size, "dialogue")}, ${this.shareOf(topic)} of all`),
       ...this.flowLink(topic),
-      advice && make("p", { class: "soft sure" }, make("b", {}, topic.stability), `. ${advice}`),
+      advice && make("p.soft.sure", make("b", topic.stability), `. ${advice}`),
       ...chips("Tells it from the others", topic.phrases),
       ...roles.flatMap(([role, phrases]) => chips(`The ${role} says`, phrases)),
-      make("h3", {}, "How they end"),
+      make("h3", "How they end"),
       endBar(data, topic.ends),
       endKey(data),
       ...this.changes.ofTopic(number),
       ...this.curve(topic.periods, this.map.colours[number]),
-      make("h3", {}, "Dialogues, the most typical first"),
+      make("h3", "Dialogues, the most typical first"),
       ...longList(this.members[number], (row) => this.dialogueButton(row)),
     ].filter(Boolean);
   }
@@ -211,17 +211,17 @@ class TopicsPage {
       : this.button({ list: this.view.list, topic: topic.id }, `← ${shortened(topic.name)}`);
     const facts = [topic.name, `cosine ${(near[row] / 1000).toFixed(2)}`, dateOf(times[row] ?? "")];
     const text = `${figure(place + 1)} of ${figure(rows.length)}`;
-    const count = make("span", { class: "soft" }, text);
+    const count = make("span.soft", text);
     const turns = texts[row].map((turn) => this.turn(...turn));
     return [
       back,
-      make("h2", {}, ids[row]),
+      make("h2", ids[row]),
       soft(facts.filter(Boolean).join(" · ")),
-      make("div", { class: "bar" }, step(-1, "← Previous"), count, step(1, "Next →")),
+      make("div.bar", step(-1, "← Previous"), count, step(1, "Next →")),
       ...this.changes.ofDialogue(row),
       turns.length
-        ? make("ol", { class: "turns" }, turns)
-        : make("p", { class: "hint" }, "Its text is not on this page, which would be too large."),
+        ? make("ol.turns", turns)
+        : make("p.hint", "Its text is not on this page, which would be too large."),
     ];
   }
 
@@ -229,17 +229,17 @@ class TopicsPage {
     const { roles } = this.data;
     const who = name ? `${name} (${roles[role]})` : roles[role];
     const parts = [
-      make("span", { class: "who" }, who),
-      make("span", { class: "said" }, this.marked(text)),
+      make("span.who", who),
+      make("span.said", this.marked(text)),
     ];
-    return make("li", { class: `role-${role}` }, make("div", { class: "turn" }, parts));
+    return make("li", { class: `role-${role}` }, make("div.turn", parts));
   }
 
   marked(text) {
     const start = this.query ? text.toLowerCase().indexOf(this.query) : -1;
     if (start < 0) return [text];
     const end = start + this.query.length;
-    return [text.slice(0, start), make("mark", {}, text.slice(start, end)), text.slice(end)];
+    return [text.slice(0, start), make("mark", text.slice(start, end)), text.slice(end)];
   }
 
   hitsPanel() {
@@ -250,7 +250,7 @@ class TopicsPage {
     };
     const numbers = [...topics.keys()].filter((number) => isHit(topics[number]));
     return [
-      make("h2", {}, rows.length ? `${counted(rows.length, "dialogue")} found` : "Nothing found"),
+      make("h2", rows.length ? `${counted(rows.length, "dialogue")} found` : "Nothing found"),
       ...longList(numbers, (number) => this.topicButton(number)),
       ...longList(rows, (row) => this.dialogueButton(row)),
     ];
