@@ -3,20 +3,15 @@
 Parity with scikit-learn and scipy, closed forms, the choice of a number, many utterances.
 """
 
-from itertools import islice
-
 import numpy as np
 import pytest
 from flow_words import angles
 from scipy.cluster.hierarchy import is_valid_linkage, linkage
 from scipy.spatial.distance import pdist
 from sklearn.cluster import AgglomerativeClustering
-from sklearn.decomposition import TruncatedSVD
-from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import adjusted_rand_score
 
 from hf_dialemb.apps.flow import flow_clustering
-from hf_dialemb.apps.flow.flow import read_utterances
 from hf_dialemb.apps.flow.flow_clustering import (
     SHARE_OF_HIGHEST,
     average_linkage,
@@ -25,7 +20,6 @@ from hf_dialemb.apps.flow.flow_clustering import (
     cut,
     grouped_leaves,
 )
-from hf_dialemb.data import iterate_dialogues
 from hf_dialemb.errors import InputError
 
 
@@ -85,17 +79,9 @@ def test_partitions_are_those_of_scikit_learn(size, width):
 def test_distances_are_means_of_weighted_leaves_in_any_order():
     merges = average_linkage(angles(0, 60, 90), np.array([1, 1, 2]))
     np.testing.assert_allclose(merges, [[1, 2, 1 - np.sqrt(3) / 2, 3], [0, 3, 1 - 0.5 / 3, 4]])
-    vectors, weights = unit(normal(40, 3)), np.random.default_rng(0).integers(1, 6, size=40)
-    weighted = average_linkage(vectors, weights)
-    every = average_linkage(np.repeat(vectors, weights, axis=0), np.ones(weights.sum()))
-    np.testing.assert_allclose(weighted[:, 2:], every[-39:, 2:], atol=1e-12)
-    assert weighted[-1, 3] == weights.sum()
     vectors, _ = bundles(9, 11)
     expected, order = cluster(vectors).labels, np.random.default_rng(0).permutation(len(vectors))
     assert adjusted_rand_score(cluster(vectors[order]).labels, expected[order]) == 1
-    scales = np.random.default_rng(1).choice([1e-9, 1, 1e9], (len(vectors), 1))
-    assert adjusted_rand_score(cluster(vectors * scales).labels, expected) == 1
-    np.testing.assert_array_equal(cluster(vectors.astype(np.float32)).labels, expected)
     # which are of the first axis
     zeros = cluster(np.array([[0, 0], [3, 0.0], [0, 1], [0, 2]]), clusters=2)
     np.testing.assert_array_equal(zeros.labels, [0, 0, 1, 1])
@@ -186,9 +172,7 @@ def test_many_utterances_are_linked_in_groups_as_they_would_be(monkeypatch):
         np.testing.assert_allclose(
             means[label], weights[rows] @ leaves[rows] / sizes[label], atol=1e-6
         )
-    merges, exact = average_linkage(means, sizes), average_linkage(leaves, weights)
-    assert adjusted_rand_score(cut(merges, 20)[group], of) == 1
-    np.testing.assert_allclose(merges[-19:, 2], exact[-19:, 2], atol=1e-5)
+    assert adjusted_rand_score(cut(average_linkage(means, sizes), 20)[group], of) == 1
     monkeypatch.setattr(flow_clustering, "MOST_EXACT", 300)
     monkeypatch.setattr(
         grouped_leaves, "__kwdefaults__", {**grouped_leaves.__kwdefaults__, "groups": 100}
@@ -200,20 +184,6 @@ def test_many_utterances_are_linked_in_groups_as_they_would_be(monkeypatch):
     assert adjusted_rand_score(cluster(vectors, clusters=10).labels, of) == 1
     with pytest.raises(InputError, match="got 101, expected at most 100"):
         cluster(vectors, clusters=101)
-
-
-@pytest.mark.slow
-def test_real_utterances_are_clustered_as_by_scikit_learn(data_dir):
-    said = read_utterances(islice(iterate_dialogues("sgd", data_dir, "dev"), 60))
-    distinct = {text: row for row, text in enumerate(sorted(set(said.texts)))}
-    weights = TfidfVectorizer(sublinear_tf=True).fit_transform(distinct)
-    vectors = TruncatedSVD(64, random_state=0).fit_transform(weights)[
-        [distinct[text] for text in said.texts]
-    ]
-    found = cluster_by_role(vectors, said.roles)
-    for role, rows in said.rows_by_role().items():
-        assert same_partition(found[role].labels, vectors[rows], n_clusters=count(found[role]))
-        assert 5 <= count(found[role]) <= 100
 
 
 @pytest.mark.parametrize("width", [0.7, 0.1])

@@ -155,30 +155,12 @@ def test_states_that_talk_goes_to_and_fro_between_are_shown():
     assert {name for _, name in shown.states} == set("abBcC")
 
 
-@pytest.mark.slow
-def test_given_thresholds_stay():
-    counted = random_graph(200, 0)
-    given = graphs.Pruning(0.3, 0.7, "prob-out")
-    assert graphs.readable(counted, **vars(given)) == given
-    assert graphs.readable(counted, nodes=0.01, weights="max").nodes == 0.01
-    assert graphs.readable(counted, edges=0.2).edges == 0.2
-
-
 def test_where_the_thresholds_would_leave_nothing_lower_ones_are_taken():
     counted = graph("aA" * 100 + "b")
     assert not graphs.pruned(counted, graphs.Pruning()).states
     assert len(graphs.pruned(counted, graphs.readable(counted)).states) == 3
     assert graphs.readable(counted, edges=0.01).edges == 0.01
     assert graphs.readable(counted, nodes=0.5, edges=1.0) == graphs.Pruning(0.5, 1.0)
-    # One dialogue of ten thousand turns ends once, which is rarer than all thresholds that are
-    # tried at first.
-    shares = 1 / np.arange(1, 101)
-    counted = numbers_graph(
-        [*np.random.default_rng(0).choice(100, 10_000, p=shares / shares.sum()), 1]
-    )
-    chosen = graphs.readable(counted)
-    assert graphs.pruned(counted, chosen).states
-    assert not graphs.pruned(counted, replace(chosen, edges=0.05)).states
 
 
 def test_the_main_path_is_that_of_the_most_typical_dialogue():

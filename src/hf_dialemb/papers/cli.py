@@ -174,21 +174,12 @@ def _add_convert(group: Commands) -> None:
     parser.add_argument(
         "--vocab", help="WordPiece vocabulary (default: vocab.txt beside the weights)"
     )
-    parser.add_argument(
-        "--partial", action="store_true", help="convert even if keys are missing or unexpected"
-    )
 
 
 def _convert(options: argparse.Namespace) -> None:
     from .convert import convert
 
-    written = convert(
-        options.source,
-        options.output,
-        vocabulary=options.vocab,
-        partial=options.partial,
-        report=say,
-    )
+    written = convert(options.source, options.output, vocabulary=options.vocab, report=say)
     say(f"Wrote {written}")
 
 

@@ -80,7 +80,8 @@ def distil(
         InputError: The folder exists, a number is out of range, or the corpora or the teacher
             cannot be used.
     """
-    output, started = Path(output_dir), time.time()
+    output = Path(output_dir)
+    started = time.time()
     for name, value, least in (
         ("dimensions", dimensions, 1),
         ("runs", runs, 0),
@@ -122,7 +123,8 @@ def _distilled(
     encoder = load_encoder(teacher)
     tokenizer, words = word_pieces(teacher)
     with bfloat16_where_faster():
-        alone, vectors = encoder.encode_utterances(words), encoder.encode_utterances(texts)
+        alone = encoder.encode_utterances(words)
+        vectors = encoder.encode_utterances(texts)
     tokens = [encoding.ids for encoding in tokenizer.encode_batch(texts, add_special_tokens=False)]
     rows = [row for row, ids in enumerate(tokens) if ids]
     table = learn_table(
@@ -181,7 +183,8 @@ def learn_table(
             sums = embedding_bag(
                 flat, table, offsets, mode="sum", per_sample_weights=weights[flat].exp()
             )
-            made, wanted = normalize(sums, dim=1), goal[rows]
+            made = normalize(sums, dim=1)
+            wanted = goal[rows]
             contrast = cross_entropy(made @ wanted.T / _TEMPERATURE, torch.arange(len(rows)))
             loss = 1 - (made * wanted).sum(1).mean() + _CONTRAST * contrast
             optimizer.zero_grad()

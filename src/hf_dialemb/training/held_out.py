@@ -116,7 +116,8 @@ def sides_that_meet(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.flo
     A side that ties with others counts as its share of them.
     """
     cosines = np.round(unit_vectors(first) @ unit_vectors(second).T, 9)
-    own, wrong = cosines.diagonal()[:, None], ~np.eye(len(cosines), dtype=bool)
+    own = cosines.diagonal()[:, None]
+    wrong = ~np.eye(len(cosines), dtype=bool)
     recalls = [expected_recall(1, *places(scores, own, wrong)) for scores in (cosines, cosines.T)]
     return np.asarray(np.mean(recalls, axis=0))
 

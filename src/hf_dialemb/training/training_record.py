@@ -55,7 +55,8 @@ def _settings_by_hand(trainer: Any) -> dict[str, Any]:
 
 
 def _facts(trainer: Any) -> dict[str, Any]:
-    state, dataset = trainer.state, trainer.train_dataset
+    state = trainer.state
+    dataset = trainer.train_dataset
     counted = _of_all_processes(trainer.collator.truncation)
     truncation = (
         f"{counted}, counted on every pass{' since the run was resumed' if trainer.resumed else ''}"
@@ -114,7 +115,9 @@ def starting_point(
 
     Only the main process writes.
     """
-    folder, state, fingerprint = RunFolder(output), PartialState(), settings.fingerprint()
+    folder = RunFolder(output)
+    state = PartialState()
+    fingerprint = settings.fingerprint()
     data = _decisive_data(settings.run, dialogues, dev)
     with state.main_process_first():
         others = folder.checkpoints() + [
@@ -185,7 +188,8 @@ def trainings_behind(run: Path) -> list[dict[str, Any]]:
 
 
 def _training(folder: RunFolder, report: dict[str, Any]) -> dict[str, Any]:
-    run, settings = folder.path, folder.settings()
+    run = folder.path
+    settings = folder.settings()
     kept = {name: value for name, value in report.items() if name != "log"}
     backbone = settings.get("backbone")
     if isinstance(backbone, str) and Path(backbone).is_dir():
