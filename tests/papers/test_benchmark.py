@@ -202,16 +202,6 @@ def test_a_stopped_run_goes_on_unless_the_weights_are_others(small, tmp_path, mo
     assert "| 43.12 |" in table  # banking77, 1-shot
 
 
-def test_other_choices_share_a_folder_and_nothing_is_measured_twice(small, tmp_path):
-    first = run(tmp_path / "dse.json", "one")
-    for change in ({"seeds": [0, 1]}, {"limit": 10}):
-        assert run(tmp_path / "dse.json", "one", **change).results != first.results
-    calls = len(small["one"].calls)
-    again = run(tmp_path / "dse.json", "one", "two")
-    assert set(first.results) < set(again.results)
-    assert len(small["one"].calls) == calls
-
-
 def test_one_model_that_fails_does_not_stop_the_others(small):
     small["one"].vector = failing_at_snips(InputError("no words"))
     config = run(None, "one", "two").run["config"]
