@@ -130,9 +130,7 @@ def test_modules_import_what_is_installed_and_data_no_torch():
             alias.name for node in tree.body if isinstance(node, ast.Import) for alias in node.names
         ]
         plain += [
-            node.module
-            for node in tree.body
-            if isinstance(node, ast.ImportFrom) and not node.level
+            node.module for node in tree.body if isinstance(node, ast.ImportFrom) and not node.level
         ]
         assert {name.split(".")[0] for name in plain} <= known.get(file.parts[0], core), file
         if file.parts[0] == "data":

@@ -11,7 +11,7 @@ from hf_dialemb.data import load_dialogues, write_jsonl
 from hf_dialemb.hashing import text_key
 from hf_dialemb.storage.run_folder import RunFolder
 from hf_dialemb.training import training_run as training
-from hf_dialemb.training.measuring import compared, hold_out, sides_of, sides_that_meet, tell
+from hf_dialemb.training.held_out import compared, hold_out, sides_of, sides_that_meet, tell
 from hf_dialemb.training.settings import RunArguments
 
 OWN = RunArguments(corpus=[])

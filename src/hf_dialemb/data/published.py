@@ -19,9 +19,8 @@ def iterate_examples(
 ) -> Iterator[Any]:
     """Read one split of a published corpus of any kind, an item at a time.
 
-    The corpus's kind decides the type: `Dialogue`, `examples.SentencePair`, `RetrievalQuery` or
-    `ResponseSelection`. Malformed records are left out and counted; if ``strict``, the first one is
-    an error.
+    The corpus's kind decides the type, such as `Dialogue` or `ResponseSelection`. Malformed records
+    are left out and counted; if ``strict``, the first one is an error.
     """
     return read_split(get_corpus(corpus), data_dir, split, strict)
 

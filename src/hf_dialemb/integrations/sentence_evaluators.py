@@ -22,7 +22,7 @@ from ..errors import InputError
 from ..evaluation.results.result_tables import FLOWS, LOWER_OF_FLOWS
 from ..evaluation.results.rows import Row
 from ..evaluation.tasks.domains import evaluate_embeddings
-from ..evaluation.tasks.task import CorpusPart, get_task, load_problem
+from ..evaluation.tasks.task import CorpusPart, load_problem
 from .inputs import read_items
 
 logger = logging.getLogger(__name__)
@@ -122,7 +122,7 @@ class DialogueDomainEvaluator(BenchmarkEvaluator):
 class TaskEvaluator(BenchmarkEvaluator):
     """A task of the benchmark on a part of a corpus.
 
-    ``task`` is a key of `hf_dialemb.evaluation.TASKS` that does not fine-tune. Of more items than
+    ``task`` is a key of `hf_dialemb.evaluation.TASKS`. Of more items than
     the limit a fixed random sample is taken. By default the primary metric is the first figure, the
     name that of corpus, split and task. An InputError says that something is not found, or that the
     task does not suit.
@@ -137,11 +137,6 @@ class TaskEvaluator(BenchmarkEvaluator):
         limit: int | None = None,
         **settings: Any,
     ) -> None:
-        if get_task(task).fine_tunes:
-            raise InputError(
-                f"task {task}: got a task that trains a copy of the model, which no evaluator "
-                "does; choose another"
-            )
         self.task = task
         self.problem = load_problem(task, CorpusPart(corpus, data_dir, split, limit))
 

@@ -216,7 +216,8 @@ def _in_corpus(options: argparse.Namespace) -> Hits:
 
 def _index(options: argparse.Namespace) -> None:
     from ..files.reading import read_own
-    from ..search.dialogue_index import DialogueIndex, read_topics
+    from ..search.dialogue_index import DialogueIndex
+    from ..search.topic_labels import read_topics
 
     if not (options.input or options.labels or options.delete or options.compact):
         raise InputError(

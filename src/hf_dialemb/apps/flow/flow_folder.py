@@ -21,7 +21,6 @@ from ...storage.files import replaced_together, write_json_atomically
 from ..pages.page import write_page
 from .exports import CLUSTERS, ENDS, write_tables
 from .flow import Cluster, Flow, Utterances
-from .flow_clustering import Choice
 from .graph import Pruning
 
 CACHE, PAGE = "cache", "index.html"
@@ -110,11 +109,7 @@ def _flow(
 
 
 def write_report(
-    stored: StoredFlow,
-    choices: Mapping[str, Choice],
-    pruning: Pruning,
-    folder: Path,
-    back: str = "",
+    stored: StoredFlow, choices: Mapping[str, str], pruning: Pruning, folder: Path, back: str = ""
 ) -> None:
     """Write a flow with its page and tables, in place of those of an earlier run.
 

@@ -19,7 +19,7 @@ from ...encoders.embedding_cache import RememberingEncoder
 from ...errors import InputError
 from ...metrics.vectors import unit
 from ...storage.pretrained import default_encoder
-from ..flow.extract import checked_vectors, source_of
+from ..flow.extract import checked_vectors
 from ..flow.language_model_names import find_writer
 from ..flow.paths import end_of
 from .describing import described, with_small_talk_joined
@@ -159,7 +159,7 @@ def load_topics(path: str | Path, encoder: Any = None) -> TopicModel:
     if loaded.fitted_on_input:
         got = f"their model '{made_by['model']}' has no vectors of new dialogues"
         raise InputError(f"{place}: {got}; make them by another")
-    if source_of(loaded) != made_by["vectors"]:
+    if loaded.fingerprint != made_by["vectors"]:
         raise InputError(
             f"{place}: got vectors of '{loaded.spec or loaded.name}', expected those of the model "
             f"that made the topics, '{made_by['model']}' as it was then; give that model, or "
@@ -276,7 +276,7 @@ def _encoder_facts(encoder: Encoder | None) -> dict[str, str]:
     """Return the spec of an encoder and the digest of its vectors, or empty texts."""
     if encoder is None or not encoder.spec:
         return {"model": "", "vectors": ""}
-    return {"model": encoder.spec, "vectors": source_of(encoder)}
+    return {"model": encoder.spec, "vectors": encoder.fingerprint}
 
 
 def _end(dialogue: Dialogue) -> str:

@@ -16,7 +16,7 @@ from itertools import chain, groupby, islice
 from math import isfinite
 
 from ....data.corpus import Files, Reading, Records, Source, catalogued
-from ....data.examples import ResponseSelection, RetrievalQuery, SentencePair
+from ....data.examples import ResponseSelection
 from ....data.parsing import numbered, split_files
 from ....data.raw_records import Raw, convert_each
 from ....data.readers.shapes import split_patterns
@@ -24,6 +24,7 @@ from ....dialogue import Dialogue, Turn
 from ....errors import InputError
 from .. import CATALOGUE
 from ..row_forms import parallel_lines, text_lines
+from ..sentence_sets import RetrievalQuery, SentencePair
 
 _ROLES = {"0": "user", "1": "assistant"}
 _QUERIES, _PAIRS = (
