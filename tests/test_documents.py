@@ -211,6 +211,7 @@ def run_page(page):
 
     if page == "README.md":
         make_files()
+        main(["demo", "--max-steps", "1"])
     names = {"__name__": "__main__"}
     for reason, kind, code in blocks(page):
         if reason:

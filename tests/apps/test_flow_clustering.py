@@ -3,7 +3,6 @@
 Parity with scikit-learn and scipy, closed forms, the choice of a number, many utterances.
 """
 
-
 import numpy as np
 import pytest
 from flow_words import angles

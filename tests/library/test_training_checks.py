@@ -37,9 +37,9 @@ CHOICE = {"dev_split": "dev", "checkpoint_selection": "contrastive_loss"}
         ({"seed": -1}, "seed: got -1, expected a value between 0 and 4294967295"),
         ({"learning_rate": "-1e-5"}, "learning_rate: got -1e-05, expected a value above 0"),
         ({"learning_rate": float("nan")}, "learning_rate: got nan, expected a value above 0"),
-        ({"learning_rate": "abc"}, "learning_rate: got 'abc', expected a number"),
-        ({"seed": 1.5}, "seed: got '1.5', expected a whole number"),
-        ({"bf16": 3}, "bf16: got '3', expected true or false"),
+        ({"learning_rate": "abc"}, "learning_rate.*: invalid float value: 'abc'"),
+        ({"seed": 1.5}, "seed: invalid int value: '1.5'"),
+        ({"bf16": 3}, "bf16: .* got 3 but expected one of .*true/false"),
         ({"warmup_steps": -3}, "warmup_steps .*; correct the setting"),
         (
             {"lr_scheduler_kwargs": "{bad"},
@@ -53,7 +53,7 @@ CHOICE = {"dev_split": "dev", "checkpoint_selection": "contrastive_loss"}
         ({"checkpoint_selection": "contrastive_loss"}, "needs a dev_split"),
         (
             {"checkpoint_selection": "best"},
-            "checkpoint_selection: got 'best', expected one of last, .*contrastive_loss",
+            "checkpoint_selection.*: invalid choice: 'best' .*'last', 'contrastive_loss'",
         ),
         (
             {"patience": 3},
@@ -67,7 +67,7 @@ CHOICE = {"dev_split": "dev", "checkpoint_selection": "contrastive_loss"}
         ({"method": "dsee"}, "Did you mean 'dse'"),
         (
             {"method": "dse", "negative_weights": 7},
-            "negative_weights: got '7', expected one of hard, printed, plain",
+            "negative_weights.*: invalid choice: '7' .*'hard', 'printed', 'plain'",
         ),
         ({"output_dir": ""}, "output_dir: got nothing, expected a folder"),
         (

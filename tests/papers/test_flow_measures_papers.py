@@ -16,7 +16,6 @@ from hf_dialemb.apps.flow.graph import END, START, transition_graph
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.encoders import load_encoder
 from hf_dialemb.encoders.word_vectors import TfidfEncoder
-from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.results.result_tables import column_of
 from hf_dialemb.evaluation.results.rows import rows_of
 from hf_dialemb.evaluation.tasks.task import CorpusPart
@@ -276,22 +275,6 @@ def test_a_limit_keeps_whole_domains_in_any_order(load, monkeypatch):
     config = load(domain("train", 60)).config
     assert config["domains"]["train"]["dialogues"] == 20  # the user speaks twice in each
     assert config["most_utterances"] == 41
-
-
-def test_too_few_dialogues_are_refused(load):
-    with pytest.raises(
-        InputError, match="got 49 dialogues in the largest domain, expected at least 50"
-    ):
-        load(domain("train", 49))
-    with pytest.raises(InputError, match="got 0 dialogues in the largest domain"):
-        load([{**line, "domains": ["train", "bus"]} for line in domain("train", 60)])
-    lines = domain("train", 50)
-    within = figures(load(lines))
-    problem = load(
-        [{name: value for name, value in line.items() if name != "domains"} for line in lines]
-    )
-    assert list(problem.config["domains"]) == ["all"]
-    assert figures(problem)["v_measure", ""].mean == within["v_measure", ""].mean
 
 
 @pytest.mark.slow

@@ -65,21 +65,6 @@ def test_a_folder_of_multiwoz_equals_its_archive_and_has_extracts(multiwoz, unpa
     ]
 
 
-def test_vectors_of_hdsa_say_what_version_2_1_says(multiwoz):
-    functions = {"inform", "request", "recommend", "book", "select", "sorry"}
-    other = {"nooffer": "sorry", "nobook": "sorry", "offerbook": "book", "offerbooked": "book"}
-    same = []
-    for split in ("dev", "test"):
-        table = {dialogue.id: dialogue for dialogue in load_dialogues("hdsa", None, split)}
-        for dialogue in multiwoz[split]:
-            for theirs, ours in zip(
-                dialogue.turns[1::2], table[dialogue.id].turns[1::2], strict=True
-            ):
-                acts = {other.get(act, act) for act in theirs.dialogue_acts}
-                same.append(acts & functions == set(ours.dialogue_acts))
-    assert sum(same) / len(same) > 0.999
-
-
 def test_responses_pairs_and_queries_to_choose_from():
     def load(name, *splits):
         return [load_examples(name, None, split) for split in splits]

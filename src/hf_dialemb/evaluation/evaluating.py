@@ -21,7 +21,7 @@ from ..encoders import Encoder, load_encoder
 from ..encoders.embedding_cache import RememberingEncoder
 from ..encoders.specs import find_encoder
 from ..encoders.stored_vectors import stored_vectors
-from ..errors import InputError, explained
+from ..errors import InputError
 from ..hooks import entries
 from ..storage.files import check_writable, write_text_atomically
 from ..storage.run_folder import RunFolder
@@ -170,7 +170,7 @@ def _measured(
         place, figures = (name, config["corpus"], config["split"]), list[Row]()
         for problem in problems.values():
             figures += rows_of(*place, measure(encoder, problem, seeds), part=problem.is_part)
-        trained = seconds_of("training", training_report(name).get("seconds", 0), 1)
+        trained = seconds_of("training", training_seconds(name), 1)
         figures += rows_of(*place, [*seconds_of("encoding", encoder.seconds, 3), *trained])
         rows += marked(figures, part.place, dialogues=labelled)
         results = Evaluation(describe_run(command, config, seeds, started), tuple(with_ties(rows)))
@@ -225,22 +225,10 @@ def seconds_of(task: str, seconds: float, digits: int) -> list[Row]:
     return [Row(task=task, metric="seconds", mean=round(seconds, digits))] if seconds else []
 
 
-def training_report(model: str) -> dict[str, float]:
-    """Read the ``seconds`` and ``steps`` of a training from its folder.
-
-    Unknown ones are left out.
-    """
+def training_seconds(model: str) -> float:
+    """Return how long a model was trained, by its folder; 0 where that is unknown."""
     run = RunFolder(Path(model))
-    if not run.complete:
-        return {}
-    with explained(
-        run.report_file, RunFolder.REMEDY
-    ):  # adding 0 raises for a value that is no number
-        return {
-            name: number + 0
-            for name, number in run.report().items()
-            if name in ("seconds", "steps")
-        }
+    return float(run.report().get("seconds", 0)) if run.complete else 0.0
 
 
 def command_line() -> str:

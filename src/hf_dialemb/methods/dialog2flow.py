@@ -190,7 +190,9 @@ class LabelledUtterances:
         self.config, self.seed = config, seed
         # by the text that is compared: the original text, its domain and its labels
         distinct: dict[str, tuple[str, str, dict[str, None]]] = {}
-        labelled, too_short, form = 0, 0, str if config.text_forms == "raw" else utterance_words
+        labelled = 0
+        too_short = 0
+        form = str if config.text_forms == "raw" else utterance_words
         for dialogue in dialogues:
             domain = dialogue.domains[0] if dialogue.domains and config.across_domains else ""
             for turn in dialogue.turns:
@@ -270,7 +272,8 @@ class LabelledUtterances:
     def _anchor_slice(self, index: int) -> tuple[int, int, int]:
         """Return the label of a pair, and the slice of its utterances in the anchor's domain."""
         label = int(np.searchsorted(self.ends, index, side="right"))
-        domains, begin = self.domains[label], int(self.ends[label - 1]) if label else 0
+        domains = self.domains[label]
+        begin = int(self.ends[label - 1]) if label else 0
         domain = domains[(index - begin) * len(domains) // (int(self.ends[label]) - begin)]
         first, end = np.searchsorted(domains, [domain, domain + 1])
         return label, int(first), int(end)

@@ -23,7 +23,7 @@ from ..modeling import modeling_dual_encoder as published
 from ..storage.pretrained import load_pretrained
 from . import method_of
 from .backbone_model import MethodModel
-from .batching import LayOut, embeddings
+from .batching import embeddings
 from .config import RankerConfig
 from .granularity import Segments
 from .layout import Truncation, framed, token_ids
@@ -272,16 +272,6 @@ class LoadedRanker:
     tokenizer: PreTrainedTokenizerBase
     method: Method
 
-    def embed(
-        self, lengths: list[int], lay_out: LayOut, batch_size: int, show_progress: bool | None
-    ) -> np.ndarray:
-        """Embed N texts of some lengths in tokens, (N, D) float32.
-
-        Raise InputError if the ranker embeds nothing.
-        """
-        self.model.check_embeds()
-        return embeddings(self.model, lengths, lay_out, batch_size, show_progress)
-
 
 def load_ranker(path: str) -> LoadedRanker:
     """Load a ranker from a folder or Hub id, onto a GPU if there is one.
@@ -315,6 +305,7 @@ def encode_contexts(
 
     Raise InputError if the ranker embeds nothing or a role has no marker.
     """
+    ranker.model.check_embeds()
 
     def lay_out(rows: list[int], count: Truncation) -> dict[str, Tensor]:
         config: Any = ranker.model.config
@@ -325,7 +316,7 @@ def encode_contexts(
 
     # tokens, about
     lengths = [1 + sum(len(turn.content) for turn in context) // 4 for context in contexts]
-    return ranker.embed(lengths, lay_out, batch_size, show_progress)
+    return embeddings(ranker.model, lengths, lay_out, batch_size, show_progress)
 
 
 def encode_responses(
@@ -335,6 +326,7 @@ def encode_responses(
     show_progress: bool | None = None,
 ) -> np.ndarray:
     """Embed N responses, (N, D) float32; raise InputError if the ranker embeds nothing."""
+    ranker.model.check_embeds()
 
     def lay_out(rows: list[int], count: Truncation) -> dict[str, Tensor]:
         config: Any = ranker.model.config
@@ -343,9 +335,8 @@ def encode_responses(
             chosen, ranker.tokenizer, config.marker_ids[-1], config.max_response_tokens, count
         )
 
-    return ranker.embed(
-        [1 + len(text) // 4 for text in responses], lay_out, batch_size, show_progress
-    )
+    lengths = [1 + len(text) // 4 for text in responses]
+    return embeddings(ranker.model, lengths, lay_out, batch_size, show_progress)
 
 
 @torch.inference_mode()
@@ -364,7 +355,9 @@ def score_candidates(
                 f"example {row}: got no {missing}, expected at least one; leave the example out"
             )
         by_size.setdefault(len(example.candidates), []).append(row)
-    model, scores, count = ranker.model, [np.empty(0)] * len(examples), Truncation()
+    model = ranker.model
+    scores = [np.empty(0)] * len(examples)
+    count = Truncation()
     starts = (
         (alike, start)
         for _, alike in sorted(by_size.items())

@@ -17,7 +17,8 @@ def measure(trainer: Any, dataloader: Any) -> dict[str, float]:
     """Return the loss of examples and their accuracy; see `DialogueTrainer.evaluate`."""
     losses: list[torch.Tensor] = []
     correct: list[torch.Tensor] = []
-    model, collator = trainer.model, trainer.collator
+    model = trainer.model
+    collator = trainer.collator
     training = model.training
     counted = copy(collator.truncation)
     model.eval()

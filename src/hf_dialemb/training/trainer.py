@@ -236,7 +236,8 @@ class DialogueTrainer(Trainer):
     def _save_checkpoint(self, model: torch.nn.Module, trial: Any) -> None:
         # The mark comes when every process has written, and older checkpoints go only after it: at
         # any moment that the run can be killed, one whole checkpoint is there.
-        limit, self.args.save_total_limit = self.args.save_total_limit, None
+        limit = self.args.save_total_limit
+        self.args.save_total_limit = None
         output = self._get_output_dir(trial)
         folder = Path(output, f"checkpoint-{self.state.global_step}")
         # Trainer may choose it as the best before it writes there

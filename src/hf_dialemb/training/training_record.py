@@ -13,10 +13,8 @@ from typing import Any
 from accelerate import PartialState
 from accelerate.utils import gather_object
 
-from ..data.corpus_names import data_hash, is_own
 from ..dialogue import Dialogue
 from ..errors import InputError
-from ..evaluation.results.contamination import learnt_sets
 from ..hashing import sha256, text_key
 from ..methods import get_method, origin
 from ..methods.config import own_settings
@@ -55,7 +53,8 @@ def _settings_by_hand(trainer: Any) -> dict[str, Any]:
 
 
 def _facts(trainer: Any) -> dict[str, Any]:
-    state, dataset = trainer.state, trainer.train_dataset
+    state = trainer.state
+    dataset = trainer.train_dataset
     counted = _of_all_processes(trainer.collator.truncation)
     truncation = (
         f"{counted}, counted on every pass{' since the run was resumed' if trainer.resumed else ''}"
@@ -114,7 +113,9 @@ def starting_point(
 
     Only the main process writes.
     """
-    folder, state, fingerprint = RunFolder(output), PartialState(), settings.fingerprint()
+    folder = RunFolder(output)
+    state = PartialState()
+    fingerprint = settings.fingerprint()
     data = _decisive_data(settings.run, dialogues, dev)
     with state.main_process_first():
         others = folder.checkpoints() + [
@@ -185,24 +186,18 @@ def trainings_behind(run: Path) -> list[dict[str, Any]]:
 
 
 def _training(folder: RunFolder, report: dict[str, Any]) -> dict[str, Any]:
-    run, settings = folder.path, folder.settings()
+    run = folder.path
+    settings = folder.settings()
     kept = {name: value for name, value in report.items() if name != "log"}
     backbone = settings.get("backbone")
     if isinstance(backbone, str) and Path(backbone).is_dir():
         # no name on the Hub, which has an organisation before it
         settings["backbone"] = Path(backbone).resolve().name
-    record = {
+    return {
         "name": run.resolve().name,
         "settings": without_places(settings),
         "report": without_places(kept),
     }
-    # results files name them without their folder, and others may have the same name
-    own = {
-        without_places(corpus): data_hash(corpus) if Path(corpus).expanduser().exists() else None
-        for corpus, split in sorted(learnt_sets(settings))
-        if not split and is_own(corpus)
-    }
-    return {**record, "own_files": own} if own else record
 
 
 def without_places(value: Any) -> Any:

@@ -118,7 +118,8 @@ def run_training(
     check_writable(RunFolder(output).settings_file)
     main = PartialState().is_main_process
     with locked(output, "choose another --output_dir") if main else nullcontext():
-        run, started = settings.run, time.time()
+        run = settings.run
+        started = time.time()
         method = get_method(run.method)
         backbone = run.backbone if method.from_scratch else resolve_backbone(str(run.backbone))
         check_not_read(output, *filter(None, [backbone]))
@@ -131,7 +132,8 @@ def run_training(
             _publish(settings, report)
             return output
         trainer = build_trainer(settings, backbone, dialogues, dev, report, callbacks)
-        trainer.started, trainer.recorded = started, recorded_settings(settings)
+        trainer.started = started
+        trainer.recorded = recorded_settings(settings)
         if checkpoint is not None:
             report(f"Resuming from {checkpoint}")
         before = score(trainer, held_out)
@@ -166,7 +168,8 @@ def build_trainer(
     callbacks: Sequence[Any] = (),
 ) -> DialogueTrainer:
     """Build the model of a run and the trainer of its examples."""
-    run, args = settings.run, settings.training
+    run = settings.run
+    args = settings.training
     method = get_method(run.method)
     set_seed(args.seed)  # heads begin at random
     model, tokenizer = _untrained(settings, backbone, dialogues)
@@ -182,8 +185,10 @@ def build_trainer(
         )
     # Trainer evaluates where it saves, and ends with the best checkpoint
     if run.checkpoint_selection != "last":
-        args.eval_strategy, args.eval_steps = args.save_strategy, args.save_steps
-        args.load_best_model_at_end, args.metric_for_best_model = True, run.checkpoint_selection
+        args.eval_strategy = args.save_strategy
+        args.eval_steps = args.save_steps
+        args.load_best_model_at_end = True
+        args.metric_for_best_model = run.checkpoint_selection
         args.greater_is_better = SELECTIONS[run.checkpoint_selection]
     trainer = DialogueTrainer(
         model,

@@ -6,7 +6,7 @@ What is new, how they end, and how they go.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import floor
@@ -154,11 +154,13 @@ def _both(
 
     Return the flow, and the ids of all of them in it.
     """
-    flow, known = stored.flow, _contents(stored.flow.utterances)
-    ids = {
-        name: _id_in_flow(name, content, known, title)
-        for name, content in _contents(utterances).items()
-    }
+    flow, known, ids = stored.flow, _contents(stored.flow.utterances), dict[str, str]()
+    for name, content in _contents(utterances).items():
+        # A folder that is part of the flow's input has ids without the folder's name.
+        longer = f"{title}/{name}"
+        same = [own for own in (name, longer) if known.get(own) == content]
+        other = f"{longer} (new)" if longer in known else longer
+        ids[name] = same[0] if same else other
     added = [place for place, name in enumerate(utterances.dialogues) if ids[name] not in known]
     if not added:
         return flow, set(ids.values())
@@ -179,23 +181,6 @@ def _both(
     flow = replace(flow, utterances=both, labels=labels)
     is_new = np.arange(len(both)) >= len(old)
     return with_new_states(flow, vectors, stored.centroids, is_new), set(ids.values())
-
-
-def _id_in_flow(
-    name: str,
-    content: Sequence[tuple[str, str]],
-    known: Mapping[str, Sequence[tuple[str, str]]],
-    title: str,
-) -> str:
-    """Return the id of a dialogue in a flow that has it, or else another id than all ``known``.
-
-    A folder that is part of the flow's input has ids without the folder's name.
-    """
-    longer = f"{title}/{name}"
-    for same in (name, longer):
-        if known.get(same) == content:
-            return same
-    return f"{longer} (new)" if longer in known else longer
 
 
 def with_new_states(

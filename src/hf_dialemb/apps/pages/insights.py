@@ -55,13 +55,13 @@ def _ends(flow: Flow) -> list[Row]:
     for kind, word in _WAYS.items():
         ways = [end for end in every if end.kind == kind]
         dialogues = tuple(name for end in ways for name in end.dialogues)
+        if not ways:
+            continue
         share = f"{counted(len(dialogues), 'dialogue')}, {_percent(len(dialogues) / count)}"
-        if len(ways) > 1:
-            rows.append(_row(flow, f"{kind.capitalize()}: {share}", dialogues))
+        rows.append(_row(flow, f"{kind.capitalize()}: {share}", dialogues))
         for end in ways[: MOST_ROWS // 4]:
-            size = share if len(ways) == 1 else counted(len(end.dialogues), "dialogue")
-            similar = " or similar" if len(end.dialogues) > 1 else ""
-            text = f'{kind.capitalize()} {word} "{_named(end.text)}"{similar}: {size}'
+            size = counted(len(end.dialogues), "dialogue")
+            text = f'{kind.capitalize()} {word} "{_named(end.text)}": {size}'
             rows.append(_row(flow, text, end.dialogues, (end.state,)))
     return rows
 

@@ -32,7 +32,6 @@ MOST_DIALOGUES = 2_000  # dialogues that a page has in full
 MOST_CHARACTERS = 4_000_000  # of these dialogues
 LONGEST_TEXT = 2_000  # characters
 MOST_TEXTS = 50  # different texts that are counted for each state
-MOST_TEXTS_OF_ALL = 20_000  # of all states together, about
 
 _SETTINGS = {
     "model": "encoder, which says how alike utterances are",
@@ -131,7 +130,7 @@ def _record(
             "dialogues": len(flow.utterances.dialogues),
             "utterances": len(flow.utterances),
             "states": len(flow.clusters),
-            "frequent": _texts_per_state(len(flow.clusters)),
+            "frequent": MOST_TEXTS,
         },
         "states": _states(flow, texts),
         "edges": [
@@ -188,10 +187,6 @@ def kept_dialogues(
     return sorted(kept or order[:1])
 
 
-def _texts_per_state(states: int) -> int:
-    return max(5, min(MOST_TEXTS, MOST_TEXTS_OF_ALL // max(1, states)))
-
-
 def _number(texts: dict[str, int], text: str) -> int:
     return texts.setdefault(shortened(text, LONGEST_TEXT), len(texts))
 
@@ -211,7 +206,7 @@ def _states(flow: Flow, texts: dict[str, int]) -> list[dict[str, Any]]:
     states = []
     for label, cluster in enumerate(flow.clusters):
         size = flow.graph.states.get(cluster.state, 0)  # a state may have lost all
-        frequent = counts[label].most_common(_texts_per_state(len(flow.clusters)))
+        frequent = counts[label].most_common(MOST_TEXTS)
         states.append(
             {
                 "id": cluster.id,

@@ -84,16 +84,24 @@ def _in_utc(time: str, dialogue: Dialogue) -> str | None:
 
 
 def typed_column(values: Sequence[Any], known: pa.DataType | None) -> pa.Array:
-    """Make a column of numbers, booleans or texts; of the known type where there is no value."""
+    """Make a column of numbers, booleans, lists of texts, or else texts.
+
+    It has the known type where that is texts, or where there is no value.
+    """
     kinds = {type(value) for value in values if value is not None}
-    if not kinds and known:
-        return pa.array(values, known)
-    if kinds == {bool}:
-        return pa.array(values, pa.bool_())
-    if kinds <= {int, float} and known != pa.string():
-        return pa.array([None if value is None else float(value) for value in values], pa.float64())
-    texts = [
-        value if isinstance(value, str | None) else json.dumps(value, default=str)
-        for value in values
-    ]
-    return pa.array(texts, pa.string())
+    kind = pa.string()
+    if known == kind or (known and not kinds):
+        kind = known
+    elif kinds == {bool}:
+        kind = pa.bool_()
+    elif kinds <= {int, float}:
+        kind = pa.float64()
+        values = [None if value is None else float(value) for value in values]  # of any size
+    elif kinds == {list} and all(isinstance(item, str) for own in values for item in own or ()):
+        kind = pa.list_(pa.string())
+    if kind == pa.string():
+        values = [
+            value if isinstance(value, str | None) else json.dumps(value, default=str)
+            for value in values
+        ]
+    return pa.array(values, kind)
