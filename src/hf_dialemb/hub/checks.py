@@ -22,9 +22,8 @@ _IGNORED = {"__pycache__", ".DS_Store", ".git", ".cache"}
 SENT = {
     "model": (
         "README.md",
-        "results/*.json",
-        "results/*.md",
-        ".eval_results/*.yaml",
+        PublishedFolder.FIGURES,
+        PublishedFolder.EVALUATIONS,
         "config.json",
         "model*.safetensors",
         "model.safetensors.index.json",

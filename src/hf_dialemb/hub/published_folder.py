@@ -68,7 +68,7 @@ class PublishedFolder:
 
     path: Path
 
-    CARD, RESULTS = "README.md", "results"
+    CARD, FIGURES = "README.md", "results/figures.md"
     CONFIG, MODULES, SENTENCE_CONFIG = (
         "config.json",
         "modules.json",

@@ -11,7 +11,7 @@ _BENCHMARK = """\
 suites: dial2vec, dse, dialog2flow, dialogue_cse, mgt, or all.
 
 The folder gets SUITE.json and SUITE.md for each suite, with the papers' figures beside yours. A
-model embeds each text once. If the command stops, give it again and it goes on.
+model embeds each text once, also if the command stops and is given again.
 
 example: dialemb papers benchmark --suite dialog2flow dse --model all-MiniLM-L6-v2 runs/dse-minilm
   --output benchmark"""

@@ -39,7 +39,7 @@ Scores = dict[str, NDArray[np.float64]]
 ``sides``, and ``map`` where dialogues have domains.
 """
 
-_NAMES = {"sides": "a speaker's side finds the other one in {}", "map": "the MAP of domains is {}"}
+_NAMES = {"sides": "a speaker's side finds the other one in", "map": "the MAP of domains is"}
 
 
 def hold_out(
@@ -47,10 +47,9 @@ def hold_out(
 ) -> tuple[list[Dialogue], list[Dialogue]]:
     """Divide dialogues into those to learn from, and some to measure before and after.
 
-    A dev split serves as well.
-
-    Published corpora are learnt from as a whole, since they have other splits, and so are they all
-    where the method learns from labels, or is not compared with the backbone itself.
+    A dev split is measured instead where there is one. Published corpora, which have other splits,
+    are learnt from as a whole. So is everything where the method learns from labels or starts from
+    no backbone, and for rankers.
     """
     method = get_method(run.method)
     if method.kind == "responses" or method.labelled or method.from_scratch:
@@ -65,16 +64,11 @@ def hold_out(
             f"expected {LEAST}"
         )
         return dialogues, []
-    chosen = {
-        id(dialogue) for dialogue in drawn(dialogues, min(MOST, len(dialogues) // PART), seed=0)
-    }
-    learnt = [dialogue for dialogue in dialogues if id(dialogue) not in chosen]
+    chosen = drawn(dialogues, min(MOST, len(dialogues) // PART), seed=0)
+    places = {id(dialogue) for dialogue in chosen}
+    learnt = [dialogue for dialogue in dialogues if id(dialogue) not in places]
     texts = {text_key(dialogue) for dialogue in learnt}
-    held_out = [
-        dialogue
-        for dialogue in dialogues
-        if id(dialogue) in chosen and text_key(dialogue) not in texts
-    ]
+    held_out = [dialogue for dialogue in chosen if text_key(dialogue) not in texts]
     report(f"Held out {len(held_out):,} dialogues to measure what training changes")
     return learnt, held_out
 
@@ -101,19 +95,15 @@ def score(trainer: Any, dialogues: Sequence[Dialogue]) -> Scores:
 def sides_of(dialogue: Dialogue) -> tuple[Dialogue, Dialogue]:
     """Divide a dialogue into what its first speaker says and what the others say."""
     first = dialogue.turns[0].role
-    own, other = (
-        tuple(turn for turn in dialogue.turns if (turn.role == first) == chosen)
-        for chosen in (True, False)
-    )
-    return Dialogue(own, dialogue.id), Dialogue(other, dialogue.id)
+    own = tuple(turn for turn in dialogue.turns if turn.role == first)
+    others = tuple(turn for turn in dialogue.turns if turn.role != first)
+    return Dialogue(own, dialogue.id), Dialogue(others, dialogue.id)
 
 
 def sides_that_meet(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
     """Return how often the sides of N dialogues, (N, D) each, are nearest to one another, (N,).
 
-    0, a half or 1.
-
-    A side that ties with others counts as its share of them.
+    A dialogue has 0, a half or 1; a side that ties with others counts as its share of them.
     """
     cosines = np.round(unit_vectors(first) @ unit_vectors(second).T, 9)
     own = cosines.diagonal()[:, None]
@@ -125,7 +115,7 @@ def sides_that_meet(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.flo
 def compared(dialogues: Sequence[Dialogue], before: Scores, after: Scores) -> dict[str, Any] | None:
     """Return figures before and after in percent, and the 95 % interval of their difference.
 
-    None of no figures.
+    Without figures, return None.
     """
     if not after:
         return None
@@ -142,28 +132,26 @@ def compared(dialogues: Sequence[Dialogue], before: Scores, after: Scores) -> di
 
 
 def tell(facts: Mapping[str, Any], backbone: str, report: Report) -> None:
-    """Report what a training's record says that it changed.
-
-    Warn where the encoder is worse by more than chance.
+    """Report what a training changed, and warn where the encoder is worse by more than chance.
 
     Where dialogues have domains, these decide. Sides tell dialogues apart, which is not what they
     are about: they warn of a loss of more than a quarter.
     """
-    if (held_out := facts.get("held_out")) is None:
+    held_out = facts.get("held_out")
+    if held_out is None:
         return
-    figures = {name: held_out[name] for name in _NAMES if name in held_out}
-    sentences = {
-        name: f"{_NAMES[name].format(format(figure['after'], '.1f') + '%')} (before: "
-        f"{figure['before']:.1f}%)"
-        for name, figure in figures.items()
-    }
+    sentences = {}
+    for name, words in _NAMES.items():
+        if name in held_out:
+            figure = held_out[name]
+            sentences[name] = f"{words} {figure['after']:.1f}% (before: {figure['before']:.1f}%)"
     report(
         f"On {held_out['dialogues']:,} dialogues that were not learnt from, "
         f"{', and '.join(sentences.values())}"
     )
-    name = [*figures][-1]
-    least = -figures[name]["before"] / 4 if name == "sides" else 0
-    if figures[name]["interval"][1] < least:
+    name = "map" if "map" in held_out else "sides"
+    least = -held_out[name]["before"] / 4 if name == "sides" else 0
+    if held_out[name]["interval"][1] < least:
         logger.warning(
             "Training made the encoder worse on dialogues that were not learnt from, where %s; "
             "keep the backbone (%s), "

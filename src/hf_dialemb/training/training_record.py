@@ -13,10 +13,8 @@ from typing import Any
 from accelerate import PartialState
 from accelerate.utils import gather_object
 
-from ..data.corpus_names import data_hash, is_own
 from ..dialogue import Dialogue
 from ..errors import InputError
-from ..evaluation.results.contamination import learnt_sets
 from ..hashing import sha256, text_key
 from ..methods import get_method, origin
 from ..methods.config import own_settings
@@ -195,18 +193,11 @@ def _training(folder: RunFolder, report: dict[str, Any]) -> dict[str, Any]:
     if isinstance(backbone, str) and Path(backbone).is_dir():
         # no name on the Hub, which has an organisation before it
         settings["backbone"] = Path(backbone).resolve().name
-    record = {
+    return {
         "name": run.resolve().name,
         "settings": without_places(settings),
         "report": without_places(kept),
     }
-    # results files name them without their folder, and others may have the same name
-    own = {
-        without_places(corpus): data_hash(corpus) if Path(corpus).expanduser().exists() else None
-        for corpus, split in sorted(learnt_sets(settings))
-        if not split and is_own(corpus)
-    }
-    return {**record, "own_files": own} if own else record
 
 
 def without_places(value: Any) -> Any:

@@ -191,22 +191,9 @@ def test_a_run_over_a_backbone_with_code_is_not_exported(tiny_bert, tmp_path):
 
 
 @pytest.mark.habit(
-    "backbone whose weights are int8, or of another architecture than named", "refused"
+    "backbone whose weights are int8, in one file, in shards or in a .bin file", "refused"
 )
-def test_weights_of_another_kind_are_refused(tiny_bert, tmp_path):
-    rounded = shutil.copytree(tiny_bert, tmp_path / "rounded")
-    weights = load_file(rounded / "model.safetensors")
-    save_file(
-        {name: (20 * value).to(torch.int8) for name, value in weights.items()},
-        rounded / "model.safetensors",
-    )
-    for load in (get_method("dse").model_class.from_backbone, hf_dialemb.load_encoder):
-        with pytest.raises(InputError, match=r"8 bits \(int8\)"):
-            load(str(rounded))
-
-
-@pytest.mark.habit("backbone whose weights are int8, in shards or in a .bin file", "refused")
-@pytest.mark.parametrize("form", ["shards", "bin", "older bin"])
+@pytest.mark.parametrize("form", ["one file", "shards", "bin", "older bin"])
 def test_rounded_weights_are_refused_in_every_form(form, tiny_bert, tmp_path):
     folder = shutil.copytree(tiny_bert, tmp_path / "backbone")
     weights = {
@@ -214,7 +201,9 @@ def test_rounded_weights_are_refused_in_every_form(form, tiny_bert, tmp_path):
         for name, value in load_file(folder / "model.safetensors").items()
     }
     (folder / "model.safetensors").unlink()
-    if form != "shards":
+    if form == "one file":
+        save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    elif form != "shards":
         torch.save(
             weights, folder / "pytorch_model.bin", _use_new_zipfile_serialization=form == "bin"
         )

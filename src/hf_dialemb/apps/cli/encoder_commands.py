@@ -10,10 +10,8 @@ from pathlib import Path
 from ...errors import InputError
 from ...storage.files import check_not_read
 from .parser import (
-    DATA,
     LOADING,
     METHOD,
-    READING,
     Commands,
     add_command,
     add_group,
@@ -96,8 +94,6 @@ export wrote. With --repo-type space a metric's name will do, with --repo-type d
 dialemb papers corpus unify wrote. If it stops, run it again. Log in with 'hf auth login'.
 
 example: dialemb publish runs/calls --repo-id org/calls --private"""
-_DISTIL = """\
-example: dialemb model distil sgd/train multiwoz/train --model runs/merged --output runs/static"""
 _CARD = """\
 Figures come from dialemb papers benchmark or dialemb evaluate, for the model and for its backbone.
 If the model learnt from your own file, give that file's licence:
@@ -224,47 +220,7 @@ def add(commands: Commands) -> None:
             **METHOD,
         },
     )
-    group = add_group(commands, "model", "distil a model, or write its card")
-    add_command(
-        group,
-        "distil",
-        _distil,
-        "distil an encoder of texts into a table of word vectors, small and fast",
-        _DISTIL,
-        {
-            "corpus": {"nargs": "+", "help": "sets to learn from: sgd/train, files, ..."},
-            "--model": {"required": True, "help": "an encoder of texts, the teacher"},
-            "--exclude": {
-                "nargs": "+",
-                "metavar": "SET",
-                "help": "evaluation sets to keep out, as sgd/test",
-            },
-            "--output": {
-                "type": Path,
-                "required": True,
-                "help": "folder to write; must not exist yet",
-            },
-            "--dimensions": {
-                "type": int,
-                "default": 256,
-                "help": "width of the vectors (default: 256)",
-            },
-            "--runs": {
-                "type": int,
-                "default": 60000,
-                "help": "most texts of several turns (default: 60000)",
-            },
-            "--passes": {
-                "type": int,
-                "default": 6,
-                "help": "how often it sees each text (default: 6)",
-            },
-            "--seed": {"type": int, "default": 0, "help": "for drawing texts (default: 0)"},
-            **METHOD,
-            **DATA,
-            **READING,
-        },
-    )
+    group = add_group(commands, "model", "write the card of a model")
     add_command(
         group,
         "card",
@@ -414,15 +370,6 @@ def _publish(options: argparse.Namespace) -> None:
         push(options.path, options.repo_id, report=say, **more)
     else:
         publish(options.path, options.repo_id, repo_type=options.repo_type, report=say, **more)
-
-
-def _distil(options: argparse.Namespace) -> None:
-    from ...training.distil import distil
-
-    more = named(options, "data_dir", "exclude", "dimensions", "runs", "passes", "seed")
-    more |= reading_of(options)
-    run = distil(options.model, options.corpus, output_dir=options.output, **more)
-    say(f"Wrote {run.path}")
 
 
 def _card(options: argparse.Namespace) -> None:
