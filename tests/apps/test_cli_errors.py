@@ -133,7 +133,6 @@ def test_a_wrong_setting_of_a_training_is_told(tiny_bert, tmp_path, refused, mor
 
 
 EMBED = ("embed", "--input", "calls.jsonl", "--output", "o.parquet", "--model")
-STATS = ("corpus", "stats", "--corpus")
 
 
 @pytest.mark.parametrize(
@@ -141,7 +140,7 @@ STATS = ("corpus", "stats", "--corpus")
     [
         ([], "the following arguments are required: command"),
         (["trian"], "invalid choice: 'trian'"),
-        ([*STATS, "sample", "--colour", "red"], "unknown argument '--colour'"),
+        (["corpus", "stats", "sample", "--colour", "red"], "unknown argument '--colour'"),
         (
             ["corpus", "convert", "sample", "--output", "/no/such/file.jsonl"],
             "the folder /no/such does not exist",

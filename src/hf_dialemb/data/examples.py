@@ -10,7 +10,7 @@ from ..dialogue import Dialogue, Turn, plain, response_places
 from ..errors import InputError
 from ..storage.files import write_text_atomically
 from .parsing import parse_json
-from .raw_records import field
+from .raw_records import MISFORMED, fault_of
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class ResponseSelection:
                 )
 
     def as_dialogue(self) -> Dialogue:
-        """Return the context and the responses that followed, which a training set must not hold."""
+        """Return the context and the responses that followed, in which leakage is looked for."""
         followed = tuple(Turn("user", self.responses[place]) for place in self.correct)
         return Dialogue(self.context + followed, self.id)
 
@@ -138,15 +138,12 @@ def read_candidates(path: str | Path) -> tuple[dict[str, Any], list[ResponseSele
                 header = record[HEADER]
                 continue
             try:
-                context = Dialogue.from_messages(field(record, "context", list)).turns
-                responses, correct = (
-                    tuple(field(record, name, list)) for name in ("responses", "correct")
-                )
-                selections.append(
-                    ResponseSelection(context, responses, correct, str(record.get("id", "")))
-                )
-            except InputError as error:
-                raise InputError(f"{path}:{number}: {error}") from None
+                context = Dialogue.from_messages(record["context"]).turns
+                responses, correct = tuple(record["responses"]), tuple(record["correct"])
+                identifier = str(record.get("id", ""))
+                selections.append(ResponseSelection(context, responses, correct, identifier))
+            except MISFORMED as error:
+                raise InputError(f"{path}:{number}: {fault_of(error)}") from None
     if not selections:
         raise InputError(f"{path}: got no candidate set, expected one JSON object a line")
     return header, selections

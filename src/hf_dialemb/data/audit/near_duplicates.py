@@ -108,7 +108,7 @@ def shingles_of(text: str, length: int) -> Hashes:
 
 
 class _ShingleTable:
-    """The shingles of texts: a sparse table with a row for each text and a column for each shingle."""
+    """The shingles of texts: a sparse table with a row for a text and a column for a shingle."""
 
     def __init__(self, texts: Sequence[Hashes]) -> None:
         self.sizes = np.array([len(shingles) for shingles in texts])

@@ -21,7 +21,7 @@ class SentencePair:
         check_texts("second", (self.second,))
 
     def as_dialogue(self) -> Dialogue:
-        """Return the sentences as turns, which a training set must not hold."""
+        """Return the sentences as turns, in which leakage is looked for."""
         return _spoken(self.id, self.first, self.second)
 
 
@@ -44,7 +44,7 @@ class RetrievalQuery:
         check_texts("other", self.other)
 
     def as_dialogue(self) -> Dialogue:
-        """Return the query and what is relevant as turns, which a training set must not hold."""
+        """Return the query and what is relevant as turns, in which leakage is looked for."""
         return _spoken(self.id, self.text, *self.relevant)
 
 
