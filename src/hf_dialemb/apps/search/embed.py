@@ -6,6 +6,7 @@ The file's metadata name the model of its vectors, so that they are not taken fo
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -19,7 +20,7 @@ from ...data.reading_options import ReadingOptions
 from ...dialogue import Dialogue
 from ...encoders import Encoder, load_encoder
 from ...encoders.specs import trained_encoder
-from ...encoders.stored_vectors import METADATA, ROWS
+from ...encoders.stored_vectors import METADATA, text_digest
 from ...errors import InputError
 from ...storage.files import check_writable, locked, write_atomically
 from ..files.reading import read_own
@@ -96,12 +97,40 @@ def vector_table(
     encoder: Encoder, made_by: dict[str, Any], dialogues: Sequence[Dialogue]
 ) -> pa.Table:
     """Embed dialogues, or their utterances as ``made_by["rows"]`` says, and return their rows."""
-    rows = ROWS[made_by["rows"]](dialogues)
-    texts = rows.pop("text", None)
-    vectors = encoder.encode(dialogues) if texts is None else encoder.encode_utterances(texts)
+    if made_by["rows"] == "utterances":
+        rows = _utterance_rows(dialogues)
+        texts = [turn.content for dialogue in dialogues for turn in dialogue.turns]
+        vectors = encoder.encode_utterances(texts)
+    else:
+        rows = _dialogue_rows(dialogues)
+        vectors = encoder.encode(dialogues)
     column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
     record = json.dumps({**made_by, "width": vectors.shape[1]})
     return pa.table({**rows, "embedding": column}).replace_schema_metadata({METADATA: record})
+
+
+def _dialogue_rows(dialogues: Sequence[Dialogue]) -> dict[str, list[Any]]:
+    return {
+        "id": [dialogue.id for dialogue in dialogues],
+        "said": list(map(text_digest, dialogues)),
+        "metadata": list(map(_metadata, dialogues)),
+    }
+
+
+def _utterance_rows(dialogues: Sequence[Dialogue]) -> dict[str, list[Any]]:
+    rows: dict[str, list[Any]] = {"id": [], "turn": [], "said": [], "metadata": []}
+    for dialogue in dialogues:
+        for place, turn in enumerate(dialogue.turns):
+            rows["id"].append(dialogue.id)
+            rows["turn"].append(place)
+            rows["said"].append(text_digest(replace(dialogue, turns=(turn,))))
+            rows["metadata"].append(_metadata(dialogue))
+    return rows
+
+
+def _metadata(dialogue: Dialogue) -> str:
+    """Return what else is known of a dialogue as JSON, so that shards have the same columns."""
+    return json.dumps(dict(dialogue.metadata), ensure_ascii=False)
 
 
 def _is_ours(file: Path) -> bool:
