@@ -229,12 +229,17 @@ class _Run:
         whole = self._with_no_topic(groups) if alone.any() else groups
         times = [dialogue.time for dialogue in self.corpus]
         periods, period, counts = counted_periods(times, whole.labels, len(whole.topics))
-        encode = self.encoder.encode_utterances if self.encoder else None
-        cache = Path(self.cache) if self.cache else None
-        named = described(self.corpus, whole, similarity, counts, self.names, cache, encode)
         return Topics(
             title=self.title,
-            by_size=named,
+            by_size=described(
+                self.corpus,
+                whole,
+                similarity,
+                counts,
+                self.names,
+                cache=Path(self.cache) if self.cache else None,
+                encode=self.encoder.encode_utterances if self.encoder else None,
+            ),
             corpus=self.corpus,
             labels=whole.labels,
             similarity=similarity,
@@ -280,5 +285,5 @@ def _encoder_facts(encoder: Encoder | None) -> dict[str, str]:
 
 
 def _end(dialogue: Dialogue) -> str:
-    roles, texts = zip(*((turn.role, turn.content) for turn in dialogue.turns), strict=True)
-    return end_of(roles, texts)[0]
+    turns = dialogue.turns
+    return end_of([turn.role for turn in turns], [turn.content for turn in turns])[0]
