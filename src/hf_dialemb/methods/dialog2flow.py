@@ -1,9 +1,9 @@
 """Dialog2Flow: utterance embeddings grouped by dialogue action.
 
-The paper is Burdisso et al., EMNLP 2024, arXiv:2410.18481. Utterances with the same action (dialogue acts and slots) are positive pairs. The other utterances
-of the batch are negatives, the less so the more similar the names of their actions are. A dialogue
-of one utterance without acts and slots, as in intent corpora, takes its intents as its action (not
-in the paper).
+The paper is Burdisso et al., EMNLP 2024, arXiv:2410.18481. Utterances with the same action
+(dialogue acts and slots) are positive pairs. The other utterances of the batch are negatives, the
+less so the more similar the names of their actions are. A dialogue of one utterance without acts
+and slots, as in intent corpora, takes its intents as its action (not in the paper).
 """
 
 import re
