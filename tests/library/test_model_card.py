@@ -190,7 +190,7 @@ def other_tensors(made: Made) -> None:
             lambda made: made.measured(weights={"runs/dse": "0123456789abcdef"}),
             "results.json: got no figures of dse as it is",
         ),
-        (other_tensors, r"got other weights than .* has \(embeddings.word_embeddings.weight\)"),
+        (other_tensors, "got other weights than .* has, expected those of one training"),
         (lambda made: (made.folder / "hf_dialemb_config.json").unlink(), "dialemb export"),
     ],
 )

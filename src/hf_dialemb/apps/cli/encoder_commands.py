@@ -190,7 +190,6 @@ def add(commands: Commands) -> None:
                 "help": "folder to write; must not exist yet",
             },
             "--dtype": {"choices": ["bf16", "fp16", "fp32"], "help": "precision of the weights"},
-            "--max-shard-size": {"help": "largest file of weights, such as 1GB"},
             **METHOD,
         },
     )
@@ -216,7 +215,6 @@ def add(commands: Commands) -> None:
                 "metavar": "PATTERN",
                 "help": "send these files too, which are no part of an export",
             },
-            "--verify": {"action": "store_true", "help": "download it afterwards and compare it"},
             **METHOD,
         },
     )
@@ -358,14 +356,14 @@ def _tasks() -> str:
 def _export(options: argparse.Namespace) -> None:
     from ...hub.export import export
 
-    more = named(options, "dtype", "max_shard_size")
+    more = named(options, "dtype")
     say(f"Wrote {export(options.model, options.output, report=say, **more)}")
 
 
 def _publish(options: argparse.Namespace) -> None:
     from ...hub.publishing import publish, push
 
-    more = named(options, "private", "revision", "dry_run", "verify", "include")
+    more = named(options, "private", "revision", "dry_run", "include")
     if options.repo_type == "model":
         push(options.path, options.repo_id, report=say, **more)
     else:

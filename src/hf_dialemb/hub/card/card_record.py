@@ -40,7 +40,11 @@ def make_record(
     """
     published = PublishedFolder(folder)
     model = _model(published)
-    published.check_made_of(run)
+    if not published.is_made_of(run):
+        raise InputError(
+            f"{folder}: got other weights than {run} has, expected those of one training; give the "
+            "run that it was exported from, or export it again"
+        )
     members = RunFolder(run).members() if model["method"] == ENSEMBLE else []
     return {
         "name": folder.resolve().name,
@@ -96,9 +100,9 @@ def _model(published: PublishedFolder) -> dict[str, Any]:
         raise InputError(
             f"{published.path}: got no published model, expected one; write it with dialemb export"
         )
-    parameters, dtype = published.count_weights()
     model = {"method": name, "kind": kind, "dimensions": config.hidden_size, **limits}
-    return {**model, "parameters": parameters, "dtype": dtype}
+    dtype = str(config.dtype).removeprefix("torch.")
+    return {**model, "parameters": published.count_weights(), "dtype": dtype}
 
 
 def _runs(run: Path, members: Sequence[str]) -> list[Path]:
