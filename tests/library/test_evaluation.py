@@ -285,12 +285,7 @@ def test_an_ensemble_learnt_what_its_members_learnt(tmp_path):
     made_of = [{"run": "one", "weights": "a"}, {"run": "two/checkpoint-5", "weights": "b"}]
     (tmp_path / "both" / "members.json").write_text(json.dumps(made_of))
     one, two = {("sgd", "train")}, {("star", "test")}
-    expected = {
-        "one": one,
-        "one (utterances)": one,
-        "two/checkpoint-5": two,
-        "both": one | two,
-    }
+    expected = {"one": one, "one (utterances)": one, "two/checkpoint-5": two, "both": one | two}
     assert {model: sets_behind(str(tmp_path / model)) for model in expected} == expected
     assert sets_behind("all-MiniLM-L6-v2") == sets_behind("tfidf") == frozenset()
 

@@ -126,9 +126,7 @@ def test_an_exported_folder_is_complete_and_verified(
         for library in LIBRARIES
         for what in inputs
     ]
-    assert [line.split(": largest")[0] for line in lines] == [
-        f"Verified: {way}" for way in ways
-    ]
+    assert [line.split(": largest")[0] for line in lines] == [f"Verified: {way}" for way in ways]
     names = {path.name for path in folder.iterdir()}
     assert names >= {"tokenizer.json", "chat_template.jinja", "config_sentence_transformers.json"}
     assert {name for name in names if name.endswith(".py")} == code

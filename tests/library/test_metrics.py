@@ -3,7 +3,6 @@
 What is odd, and what is refused.
 """
 
-
 import numpy as np
 import pytest
 from given_vectors import clouds, copies, corners

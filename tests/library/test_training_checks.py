@@ -82,7 +82,6 @@ CHOICE = {"dev_split": "dev", "checkpoint_selection": "contrastive_loss"}
             {"method": "dual_encoder", "backbone": "x"},
             "backbone: got a setting that is not for dual_encoder, which has no backbone",
         ),
-        ({"main_axes": 0}, "main_axes: got 0, expected a value at least 1"),
         ({"batch_size": 8}, "'per_device_train_batch_size'"),
         ({"resum": True}, "'resume'"),
     ],

@@ -35,7 +35,6 @@ _DERIVED = {
     "members",
     "prompts",
     "default_prompt_name",
-    "main_axes",
 }
 _LONGEST = 512  # tokens that an encoder reads by default if its backbone has positions for more
 # Keywords that transformers adds when it copies a config, beside the fields of PreTrainedConfig.

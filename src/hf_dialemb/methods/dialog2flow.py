@@ -1,11 +1,9 @@
-"""Dialog2Flow.
+"""Dialog2Flow: utterance embeddings grouped by dialogue action.
 
-Utterance embeddings grouped by dialogue action (Burdisso et al., EMNLP 2024, arXiv:2410.18481).
-
-Utterances with the same action (dialogue acts and slots) are positive pairs. The other utterances
-of the batch are negatives, the less so the more similar the names of their actions are. A dialogue
-of one utterance without acts and slots, as in intent corpora, takes its intents as its action (not
-in the paper).
+The paper is Burdisso et al., EMNLP 2024, arXiv:2410.18481. Utterances with the same action
+(dialogue acts and slots) are positive pairs. The other utterances of the batch are negatives, the
+less so the more similar the names of their actions are. A dialogue of one utterance without acts
+and slots, as in intent corpora, takes its intents as its action (not in the paper).
 """
 
 import re
@@ -48,17 +46,14 @@ class Dialog2FlowConfig(UtteranceConfig):
         loss_temperature: Divides the cosines between utterances.
         label_temperature: Divides the cosines between labels.
         label_encoder: A sentence-transformers model that embeds the labels; not used by ``"hard"``.
-        label_balance: How evenly pairs are spread over labels: 0 gives a label pairs in proportion
-            to its utterances, 1 gives every label equally many (``extend`` in the released
-            program).
+        label_balance: How evenly pairs are spread over labels: 0 in proportion to their utterances,
+            1 equally (``extend`` in the released program).
         min_utterances: Labels with fewer distinct utterances are left out (the paper: 101).
         min_words: Utterances with fewer words are left out (the paper: 2).
         text_forms: ``"raw"``: texts as they are; ``"words"``: lower case, without punctuation, as
-            in the released program; ``"both"``: one of the two, drawn for each utterance, so that
-            the model copes with either.
-        across_domains: Draw the anchors of a batch from few domains, and positives from other
-            domains where the label allows it, so that topics cannot stand in for actions (not in
-            the paper).
+            in the released program; ``"both"``: one of the two, drawn for each utterance.
+        across_domains: Draw a batch's anchors from few domains, and positives from others where the
+            label allows it, so that topics cannot stand in for actions (not in the paper).
     """
 
     model_type = "dialemb-dialog2flow"

@@ -23,11 +23,8 @@ from ..errors import InputError
 if TYPE_CHECKING:
     from .config import DialogueConfig
 
-UNLIMITED = 1_000_000
-"""Length limit of the tokenizer of a model that cuts by itself."""
-
-CHARACTERS = 256
-"""More characters than any token has."""
+UNLIMITED = 1_000_000  # length limit of the tokenizer of a model that cuts by itself
+CHARACTERS = 256  # more than any token has
 
 _MARGIN = 128  # tokens beside a cut that may differ from those of the whole text
 _TEXTS = 2_000  # texts that are tokenised at once

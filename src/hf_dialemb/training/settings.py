@@ -33,7 +33,6 @@ _RUN_RANGES = {
     "patience": Range(1),
     "head_learning_rate": ABOVE_ZERO,
     "rank": Range(1),
-    "main_axes": Range(1),
     "dropout": Range(0, 1),
     "average_with_backbone": Range(0, 1),
 }
@@ -102,10 +101,7 @@ class RunArguments(ReadingOptions):
         granularity_model: For rankers with a granularity: folder of the ranker that compares
             responses.
         center: After training, store the mean embedding of up to 500 training dialogues and
-            subtract it from every
-            embedding: what all dialogues share tells nothing about one of them.
-        main_axes: Center embeddings of length 1 instead, and keep this many principal components of
-            those dialogues; of fewer than five dialogues an axis, keep all.
+            subtract it from every embedding: what all dialogues share tells them not apart.
         learning_rate_schedule: official: warm up over a tenth of the number of examples, then 1 -
             steps/examples.
         resume: Continue from the last complete checkpoint in output_dir.
@@ -134,7 +130,6 @@ class RunArguments(ReadingOptions):
     dev_candidates: str | None = None
     granularity_model: str | None = None
     center: bool = False
-    main_axes: int | None = None
     learning_rate_schedule: Literal["trainer", "official"] = "trainer"
     resume: bool = True
 
@@ -284,7 +279,7 @@ def _refuse(args: TrainingArguments, arguments: Iterable[tuple[str, Any, str]]) 
 
 def _check_together(method: Method, run: RunArguments, training: TrainingArguments) -> None:
     """Refuse settings that do not fit the method or one another."""
-    fitting = {"center": "dialogues", "main_axes": "dialogues", "dev_candidates": "responses"}
+    fitting = {"center": "dialogues", "dev_candidates": "responses"}
     for name, kind in fitting.items():
         if getattr(run, name) and method.kind != kind:
             raise InputError(

@@ -23,7 +23,6 @@ from ..errors import InputError
 from ..methods import get_method
 from ..methods.backbone_model import MethodModel
 from ..methods.encoding import DialogueEncoder, encode
-from ..metrics.vectors import unit
 from ..storage.adapters import without_adapters
 from ..storage.files import check_not_read, check_writable, locked
 from ..storage.pretrained import resolve_backbone
@@ -40,7 +39,6 @@ from .training_record import recorded_settings, starting_point
 logger = logging.getLogger(__name__)
 
 _CENTER_SAMPLE = 500
-_PER_AXIS = 5  # dialogues without which an axis would be of those dialogues alone
 
 
 def train(
@@ -200,10 +198,10 @@ def build_trainer(
         callbacks=list(callbacks),
     )
     shards = trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled
-    if shards and (run.center or run.main_axes or run.average_with_backbone or run.rank):
+    if shards and (run.center or run.average_with_backbone or run.rank):
         raise InputError(
-            "center, main_axes, average_with_backbone, rank: got settings that need all weights in "
-            "one place, but FSDP or DeepSpeed shards them; leave them out, or train without it"
+            "center, average_with_backbone, rank: got settings that need all weights in one "
+            "place, but FSDP or DeepSpeed shards them; leave them out, or train without it"
         )
     return trainer
 
@@ -235,8 +233,8 @@ def _finish(
     if trainer.is_world_process_zero():
         if settings.run.average_with_backbone:
             _average(model, str(backbone), settings)
-        if settings.run.center or settings.run.main_axes:
-            _center(model, trainer, dialogues, settings.run.main_axes or 0)
+        if settings.run.center:
+            _center(model, trainer, dialogues)
 
 
 def check_finite(model: nn.Module, log: Sequence[dict[str, float]]) -> None:
@@ -273,16 +271,11 @@ def _average(model: MethodModel, backbone: str, settings: Settings) -> None:
 
 
 def _center(
-    model: DialogueEncoder, trainer: DialogueTrainer, dialogues: Sequence[Dialogue], axes: int
+    model: DialogueEncoder, trainer: DialogueTrainer, dialogues: Sequence[Dialogue]
 ) -> None:
-    """Store the mean embedding of some training dialogues as the centre, and the main axes."""
+    """Store the mean embedding of some training dialogues as the centre."""
     rows = np.random.default_rng(trainer.args.seed).permutation(len(dialogues))[:_CENTER_SAMPLE]
     vectors = encode(
         model, trainer.collator.tokenizer, [dialogues[row] for row in rows], show_progress=True
     )
-    if axes and len(vectors) >= _PER_AXIS * axes:
-        vectors = unit(vectors)
-        main = np.linalg.svd(vectors - vectors.mean(axis=0), full_matrices=False)[2][:axes]
-        model.config.main_axes = len(main)
-        model.register_buffer("axes", torch.from_numpy(main).to(model.center))
     model.center.add_(torch.from_numpy(vectors.mean(axis=0)).to(model.center))
