@@ -45,10 +45,9 @@ def load_encoder(
         >>> hf_dialemb.load_encoder("org/name", revision="v1", dtype="bfloat16", device="cuda")
 
     Args:
-        model: The name of a model, such as ``"dialogue-minilm"`` (see `hf_dialemb.encoders.specs`);
-            the folder of a training, of one of its checkpoints or of a published model; a run; a
-            model object of this package; a ``SentenceTransformer``; an object with
-            ``encode(dialogues)`` or ``encode_utterances(texts)``; or an encoder.
+        model: A name, such as ``"dialogue-minilm"``; the folder of a training, a checkpoint or a
+            published model; a run; a model of this package; a ``SentenceTransformer``; or an object
+            with ``encode(dialogues)`` or ``encode_utterances(texts)``, such as an encoder.
         level: How a model of texts embeds a dialogue: ``dialogue`` reads its turns joined by
             spaces, ``utterances`` is the mean of its turns' vectors.
         dtype: What a transformer computes in: ``float32``, ``bfloat16`` or ``float16``.

@@ -136,9 +136,8 @@ def publish(
         _refuse(check(written, repo_type, repo_id.split("/")[1], include), folder, report)
         if dry_run:
             seen = "private" if private else "public"
-            report(
-                f"Nothing stands in the way of the {seen} {repo_type} {repo_id}; nothing was sent"
-            )
+            kind = f"{seen} {repo_type}"
+            report(f"Nothing stands in the way of the {kind} {repo_id}; nothing was sent")
             return None
         if not (token := token or get_token()):
             raise InputError(
