@@ -128,7 +128,8 @@ for name in ("org/plain", "org/sentence", "org/dial2vec"):
     assert encoders["tag"].source.options["revision"] == "v1"
     fingerprints = {way: encoder.fingerprint for way, encoder in encoders.items()}
     assert fingerprints["tag"] != fingerprints["main"]
-    vectors |= {f"{name} {way}": encoder.encode_utterances(TEXTS) for way, encoder in encoders.items()}
+    for way, encoder in encoders.items():
+        vectors[f"{name} {way}"] = encoder.encode_utterances(TEXTS)
 commit = load_encoder("org/plain", revision=commit)
 assert commit.fingerprint == load_encoder("org/plain", revision="v1").fingerprint
 np.savez(file, commit=commit.encode_utterances(TEXTS), **vectors)
