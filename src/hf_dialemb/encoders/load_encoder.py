@@ -48,8 +48,7 @@ def load_encoder(
         model: A name, such as ``"dialogue-minilm"``; the folder of a training, a checkpoint or a
             published model; a run; a model of this package; a ``SentenceTransformer``; or an object
             with ``encode(dialogues)`` or ``encode_utterances(texts)``, such as an encoder.
-        level: How a model of texts embeds a dialogue: ``dialogue`` reads its turns joined by
-            spaces, ``utterances`` is the mean of its turns' vectors.
+        level: Of models of texts: ``dialogue`` reads all turns at once, ``utterances`` averages.
         dtype: What a transformer computes in: ``float32``, ``bfloat16`` or ``float16``.
         revision: A branch, a tag or the id of a commit of a model on the Hub.
         tokenizer: The tokenizer of a model object; by default the one saved beside its weights.
