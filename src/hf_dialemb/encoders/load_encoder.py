@@ -38,10 +38,9 @@ def load_encoder(
 ) -> Encoder:
     """Load an encoder.
 
-    Its vectors are float32, and not normalised beyond what the model does itself.
+    Its vectors are float32, and normalised only if the model does so itself.
 
     Examples:
-        >>> hf_dialemb.load_encoder("runs/mine").encode(dialogues)
         >>> hf_dialemb.load_encoder("org/name", revision="v1", dtype="bfloat16", device="cuda")
 
     Args:
@@ -65,11 +64,9 @@ def load_encoder(
     if batch_size < 1:
         raise InputError(f"batch_size: got {batch_size}, expected at least 1; correct it")
     files = {"revision": revision, "token": token, "cache_dir": cache_dir}
-    loading = {
-        "device": device,
-        "trust_remote_code": trust_remote_code or None,
-        "attn_implementation": attn_implementation,
-    }
+    loading: dict[str, Any] = {"device": device, "attn_implementation": attn_implementation}
+    if trust_remote_code:
+        loading["trust_remote_code"] = True
     if "torch" not in sys.modules:
         let_waiting_threads_sleep()
     if isinstance(model, str | os.PathLike):
