@@ -82,6 +82,15 @@ def push(
         return publish(published, repo_id, report=report, **options)
 
 
+def _refuse(problems: Sequence[str], folder: str | Path, report: Report) -> None:
+    """Report what stands in the way of a publication, and raise an InputError if anything does."""
+    for problem in problems:
+        report(f"Refused: {problem}")
+    if problems:
+        more = f" ({len(problems) - 1} more are listed above)" if problems[1:] else ""
+        raise InputError(f"{folder} cannot be published: {problems[0]}{more}")
+
+
 def publish(
     folder: str | Path,
     repo_id: str,
@@ -111,8 +120,7 @@ def publish(
 
     Raises:
         InputError: The folder may not be published, or the Hub refuses it.
-        ConnectionError: The Hub cannot be reached or fails; the same call completes the publication
-            later.
+        ConnectionError: The Hub cannot be reached or fails; the same call goes on later.
     """
     if repo_type not in SENT:
         raise unknown_name("repository type", repo_type, SENT)
@@ -125,17 +133,11 @@ def publish(
             for path, size in sizes.items():
                 report(f"{size:>14,} {path}")
             report(total)
-        problems = check(written, repo_type, repo_id.split("/")[1], include)
-        for problem in problems:
-            report(f"Refused: {problem}")
-        if problems:
-            more = f" ({len(problems) - 1} more are listed above)" if problems[1:] else ""
-            raise InputError(f"{folder} cannot be published: {problems[0]}{more}")
+        _refuse(check(written, repo_type, repo_id.split("/")[1], include), folder, report)
         if dry_run:
             seen = "private" if private else "public"
-            report(
-                f"Nothing stands in the way of the {seen} {repo_type} {repo_id}; nothing was sent"
-            )
+            kind = f"{seen} {repo_type}"
+            report(f"Nothing stands in the way of the {kind} {repo_id}; nothing was sent")
             return None
         if not (token := token or get_token()):
             raise InputError(

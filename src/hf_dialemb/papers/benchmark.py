@@ -117,8 +117,7 @@ def evaluate_suite(
         seeds: Repeats of everything that draws at random.
         output: The results file.
         cache: A folder for vectors, so that a model encodes no text twice.
-        limit: The most items of a problem, by default what the suite says; of more, a fixed random
-            sample is measured.
+        limit: The most items of a problem; of more, a fixed random sample is measured.
 
     Raises:
         InputError: The suite or a model is unknown, no corpus is at hand, or an output cannot be
@@ -131,9 +130,7 @@ def evaluate_suite(
         "suite": suite,
         "models": list(models),
         "weights": {model: find_encoder(model).fingerprint for model in models},
-        "problems": [
-            {"task": task, **problem.config} for (_, _, task), problem in problems.items()
-        ],
+        "problems": [{"task": part[2], **problem.config} for part, problem in problems.items()],
         "left_out": left_out,
         "cells": [],
         "not_measured": {},

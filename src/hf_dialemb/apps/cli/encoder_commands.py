@@ -13,6 +13,7 @@ from .parser import (
     LOADING,
     METHOD,
     Commands,
+    Options,
     add_command,
     add_group,
     chosen_model,
@@ -105,6 +106,85 @@ example: dialemb model card --model published/dse-minilm --run runs/dse-minilm
 QUERY = "I want to see a flat before I rent it"
 TASK, SHOWN = "response-selection", ("top1", "top10", "mrr")
 """What the training teaches, which turn follows, and the figures that are printed."""
+_DEMO_OPTIONS: Options = {
+    "--output": {
+        "type": Path,
+        "default": "demo",
+        "help": "folder for everything the demo writes (default: demo)",
+    },
+    "--max-steps": {"type": int, "help": "shorten the training"},
+}
+_TRAIN_OPTIONS: Options = {
+    "--config": {"help": "a recipe's name, or a YAML file of settings"},
+    "--list-settings": {"action": "store_true", "help": "print every setting with its default"},
+}
+_EVALUATE_OPTIONS: Options = {
+    "--model": {"nargs": "+", "help": "folders, Hub ids, encoders of the package"},
+    "--level": {
+        "dest": "model_level",
+        "choices": ["dialogue", "utterances"],
+        "help": "of models of texts: read a dialogue at once, or average its utterances",
+    },
+    "--vectors": {"type": Path, "help": "also measure vectors that dialemb embed wrote"},
+    "--task": {
+        "nargs": "+",
+        "default": [],
+        "help": "tasks, see below (default: what suits the corpus)",
+    },
+    "--output": {
+        "type": Path,
+        "default": "results.json",
+        "help": "results file (default: results.json)",
+    },
+    "--limit": {"type": int, "help": "measure on a fixed random sample of this many"},
+    "--seeds": {
+        "type": int,
+        "default": 10,
+        "help": "repeats with other random seeds (default: 10)",
+    },
+    **LOADING,
+    **corpus_options("test"),
+}
+_EXPORT_OPTIONS: Options = {
+    "--model": {"required": True, "help": "folder of the training or a checkpoint"},
+    "--output": {"type": Path, "required": True, "help": "folder to write; must not exist yet"},
+    "--dtype": {"choices": ["bf16", "fp16", "fp32"], "help": "precision of the weights"},
+    **METHOD,
+}
+_PUBLISH_OPTIONS: Options = {
+    "path": {"type": Path, "help": "the folder"},
+    "--repo-id": {"required": True, "help": "where to: org/name; created if absent"},
+    "--repo-type": {"default": "model", "help": "model, space or dataset (default: model)"},
+    "--private": {"action": "store_true", "help": "create a private repository"},
+    "--revision": {"help": "branch, created if absent (default: main)"},
+    "--dry-run": {"action": "store_true", "help": "only list the files and what stands in the way"},
+    "--include": {
+        "nargs": "+",
+        "default": [],
+        "metavar": "PATTERN",
+        "help": "send these files too, which are no part of an export",
+    },
+    **METHOD,
+}
+_CARD_OPTIONS: Options = {
+    "--model": {"type": Path, "required": True, "help": "what dialemb export wrote"},
+    "--run": {"dest": "training", "type": Path, "required": True, "help": "folder of the training"},
+    "--results": {
+        "type": Path,
+        "nargs": "+",
+        "default": [],
+        "help": "results files of the model, if any",
+    },
+    "--repo-id": {"help": "where you will publish it (default: org/FOLDER)"},
+    "--corpus-licence": {
+        "nargs": "+",
+        "default": [],
+        "metavar": "NAME=TERMS:LICENCE",
+        "help": "see above",
+    },
+    "--record": {"type": Path, "help": "keep the card's sources in this file"},
+    **METHOD,
+}
 
 
 def add(commands: Commands) -> None:
@@ -115,28 +195,10 @@ def add(commands: Commands) -> None:
         _demo,
         "train on a part of STAR in the package; measure, export, search and draw a flow",
         "example: dialemb demo --output demo",
-        {
-            "--output": {
-                "type": Path,
-                "default": "demo",
-                "help": "folder for everything the demo writes (default: demo)",
-            },
-            "--max-steps": {"type": int, "help": "shorten the training"},
-        },
+        _DEMO_OPTIONS,
     )
     train = add_command(
-        commands,
-        "train",
-        _train,
-        "train an encoder from dialogues",
-        _TRAIN,
-        {
-            "--config": {"help": "a recipe's name, or a YAML file of settings"},
-            "--list-settings": {
-                "action": "store_true",
-                "help": "print every setting with its default",
-            },
-        },
+        commands, "train", _train, "train an encoder from dialogues", _TRAIN, _TRAIN_OPTIONS
     )
     train.set_defaults(takes_settings=True)
     train.names = _recipes
@@ -146,33 +208,7 @@ def add(commands: Commands) -> None:
         _evaluate,
         "compare encoders on a labelled corpus",
         _EVALUATE,
-        {
-            "--model": {"nargs": "+", "help": "folders, Hub ids, encoders of the package"},
-            "--level": {
-                "dest": "model_level",
-                "choices": ["dialogue", "utterances"],
-                "help": "of models of texts: read a dialogue at once, or average its utterances",
-            },
-            "--vectors": {"type": Path, "help": "also measure vectors that dialemb embed wrote"},
-            "--task": {
-                "nargs": "+",
-                "default": [],
-                "help": "tasks, see below (default: what suits the corpus)",
-            },
-            "--output": {
-                "type": Path,
-                "default": "results.json",
-                "help": "results file (default: results.json)",
-            },
-            "--limit": {"type": int, "help": "measure on a fixed random sample of this many"},
-            "--seeds": {
-                "type": int,
-                "default": 10,
-                "help": "repeats with other random seeds (default: 10)",
-            },
-            **LOADING,
-            **corpus_options("test"),
-        },
+        _EVALUATE_OPTIONS,
         conversations("corpus"),
     )
     evaluate.names = _tasks
@@ -182,16 +218,7 @@ def add(commands: Commands) -> None:
         _export,
         "turn a trained checkpoint into a form that other libraries load, and check it",
         "example: dialemb export --model runs/dial2vec-minilm --output published/dial2vec",
-        {
-            "--model": {"required": True, "help": "folder of the training or a checkpoint"},
-            "--output": {
-                "type": Path,
-                "required": True,
-                "help": "folder to write; must not exist yet",
-            },
-            "--dtype": {"choices": ["bf16", "fp16", "fp32"], "help": "precision of the weights"},
-            **METHOD,
-        },
+        _EXPORT_OPTIONS,
     )
     add_command(
         commands,
@@ -199,24 +226,7 @@ def add(commands: Commands) -> None:
         _publish,
         "publish a model, a metric or a dataset on the Hub in one commit",
         _PUBLISH,
-        {
-            "path": {"type": Path, "help": "the folder"},
-            "--repo-id": {"required": True, "help": "where to: org/name; created if absent"},
-            "--repo-type": {"default": "model", "help": "model, space or dataset (default: model)"},
-            "--private": {"action": "store_true", "help": "create a private repository"},
-            "--revision": {"help": "branch, created if absent (default: main)"},
-            "--dry-run": {
-                "action": "store_true",
-                "help": "only list the files and what stands in the way",
-            },
-            "--include": {
-                "nargs": "+",
-                "default": [],
-                "metavar": "PATTERN",
-                "help": "send these files too, which are no part of an export",
-            },
-            **METHOD,
-        },
+        _PUBLISH_OPTIONS,
     )
     group = add_group(commands, "model", "write the card of a model")
     add_command(
@@ -225,30 +235,7 @@ def add(commands: Commands) -> None:
         _card,
         "write the model card of an exported folder from its results",
         _CARD,
-        {
-            "--model": {"type": Path, "required": True, "help": "what dialemb export wrote"},
-            "--run": {
-                "dest": "training",
-                "type": Path,
-                "required": True,
-                "help": "folder of the training",
-            },
-            "--results": {
-                "type": Path,
-                "nargs": "+",
-                "default": [],
-                "help": "results files of the model, if any",
-            },
-            "--repo-id": {"help": "where you will publish it (default: org/FOLDER)"},
-            "--corpus-licence": {
-                "nargs": "+",
-                "default": [],
-                "metavar": "NAME=TERMS:LICENCE",
-                "help": "see above",
-            },
-            "--record": {"type": Path, "help": "keep the card's sources in this file"},
-            **METHOD,
-        },
+        _CARD_OPTIONS,
     )
 
 

@@ -93,11 +93,11 @@ def typical_path(flow: Flow) -> TypicalPath:
     best = max(range(count), key=typical)
     trajectory, rows = flow.trajectories[best], flow.utterances.rows_of(best)
     turns = [turn for turn, state in enumerate(trajectory) if state in shown]
-    told = [
+    telling = [
         turn for turn in turns if not outcomes.says_only_over(flow.by_state[trajectory[turn]].name)
     ]
-    last = max(told, default=-1)
-    first = {trajectory[turn]: turn for turn in reversed(told)}
+    last = max(telling, default=-1)
+    first = {trajectory[turn]: turn for turn in reversed(telling)}
     # the last goodbye of each state
     closing = {trajectory[turn]: turn for turn in turns if turn > last}
     kept = sorted((*first.values(), *closing.values()))

@@ -45,12 +45,8 @@ def embed_file(
     Shards lie in ``<output>.parts`` until all are there. They are named by the model and by what
     was said, so that a run after a killed one embeds only what is missing or has changed.
 
-    Returns:
-        The number of rows.
-
-    Raises:
-        InputError: The source cannot be read, the output cannot be written or is no file that
-            `embed_file` wrote, or another run writes there now.
+    Return the number of rows. An InputError says that the source cannot be read, that the output
+    cannot be written or is no file of `embed_file`'s, or that another run writes there now.
     """
     how = ReadingOptions(**options)
     if shard_size < 1:
@@ -59,10 +55,8 @@ def embed_file(
     if output.suffix != ".parquet":
         raise InputError(f"--output {output}: expected a name that ends in .parquet; rename it")
     if output.exists() and not _is_ours(output):
-        raise InputError(
-            f"--output {output}: is no file that dialemb embed wrote, and would be lost; choose "
-            "another"
-        )
+        reason = "is no file that dialemb embed wrote, and would be lost; choose another"
+        raise InputError(f"--output {output}: {reason}")
     trained_encoder(model)
     # The first reading refuses malformed files, and says what is left out, before all else.
     count = sum(1 for _ in read_own(source, how))
@@ -147,8 +141,8 @@ def _shards(dialogues: Iterable[Dialogue], size: int) -> Iterator[list[Dialogue]
 
 
 def _digest(made_by: dict[str, Any], shard: Sequence[Dialogue]) -> str:
-    said = json.dumps([made_by, [dialogue.to_json() for dialogue in shard]], default=str)
-    return hashlib.sha256(said.encode()).hexdigest()[:32]
+    content = json.dumps([made_by, [dialogue.to_json() for dialogue in shard]], default=str)
+    return hashlib.sha256(content.encode()).hexdigest()[:32]
 
 
 def _join(files: Sequence[Path], output: Path) -> None:
