@@ -14,7 +14,6 @@ import pytest
 from hf_dialemb.data import (
     CORPORA,
     MissingFilesError,
-    describe,
     find_source,
     get_corpus,
     load_examples,
@@ -77,15 +76,14 @@ def check_what_is_known(name, *splits):
             }
             assert intents
             assert "NONE" not in intents
-            counts = dict(line.strip().rsplit("  ", 1) for line in describe(splits[1]).splitlines())
-            counts = {name.strip(): value for name, value in counts.items()}
-            assert [counts[name] for name in ("dialogues", "turns", "labels")] == [
-                "2,482",
-                "48,726",
-                "17",
-            ]
-            assert counts["user"] == counts["assistant"] == "24,363 turns"
-            assert "duplicate dialogues" not in counts or counts["duplicate dialogues"][0] == "0"
+            assert len(splits[1]) == 2_482
+            roles = Counter(turn.role for dialogue in splits[1] for turn in dialogue.turns)
+            assert roles == {"user": 24_363, "assistant": 24_363}
+            assert len({domain for dialogue in splits[1] for domain in dialogue.domains}) == 17
+            texts = {
+                tuple(turn.content.lower() for turn in dialogue.turns) for dialogue in splits[1]
+            }
+            assert len(texts) == 2_482
         case "multiwoz":
             assert [len(single_domain(split)) for split in splits] == [2_494, 204, 226]
             assert all(
