@@ -134,7 +134,8 @@ def test_python_yaml_and_words_fill_the_same_settings(tmp_path):
         make_settings({"max_steps": 7}, tmp_path / "mine.yaml"),
     ]
     assert all(settings.fingerprint() == made[0].fingerprint() for settings in made)
-    assert make_settings(read_words(["--output", "x", "--center"])).run.center
+    words = ["--output", "x", "--resume"]
+    assert make_settings(read_words(words)).run.resume
 
 
 def test_help_and_list_name_settings_that_exist(capsys):
