@@ -156,7 +156,7 @@ def test_a_training_that_makes_it_worse_warns(tmp_path, caplog, capsys):
         "use_cpu": True,
     }
     leap |= {
-        "center": False,
+        "center": 0.0,
         "max_tokens": 64,
         "average_with_backbone": 0,
         "backbone": "dialogue-minilm",

@@ -75,7 +75,7 @@ CHOICE = {"dev_split": "dev", "checkpoint_selection": "contrastive_loss"}
             "per_device_train_batch_size: got 1, expected a value",
         ),
         (
-            {"method": "dse", "center": True},
+            {"method": "dse", "center": 1.0},
             "center: got a setting that is for methods of dialogues, but dse is one of utterances",
         ),
         (
