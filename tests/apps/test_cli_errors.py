@@ -5,14 +5,11 @@
 
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from afresh import run_afresh
-from safetensors.torch import load_file
 from training_runs import words_of as words_in
 
 from hf_dialemb.apps.cli import main
@@ -159,31 +156,6 @@ def test_a_wrong_request_is_told(tmp_path, refused, monkeypatch, words, sentence
 
 
 # Python ignores the signal, so a write beyond the limit fails as on a full disk.
-FULL = """
-import resource, sys
-from hf_dialemb.apps.cli import main
-largest = int(sys.argv[1])
-resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
-sys.exit(main(sys.argv[2:]))
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("share", [0.5, 1.5], ids=["in the weights", "in the optimizer's state"])
-def test_a_full_disk_leaves_nothing_that_looks_whole(tiny_bert, tmp_path, share):
-    largest = int(share * (Path(tiny_bert) / "model.safetensors").stat().st_size)
-
-    words = training(tiny_bert, tmp_path / "run", save_steps=1)
-    run = run_afresh(FULL, largest, *words)
-    assert run.returncode == 1
-    assert "Traceback" not in run.stderr
-    assert len(re.findall(r"^(?:usage:.*|.*error:.*)$", run.stderr, re.MULTILINE)) == 1, run.stderr[
-        -2000:
-    ]
-    for left in ("model.safetensors", "training_report.json", "checkpoint-*/complete"):
-        assert list((tmp_path / "run").glob(left)) == []
-    assert main(words) == 0  # with room on the disk, the same command goes on
-    assert load_file(tmp_path / "run" / "model.safetensors")
 
 
 @pytest.mark.slow
