@@ -139,7 +139,10 @@ EMBED = ("embed", "--input", "calls.jsonl", "--output", "o.parquet", "--model")
     [
         ([], "the following arguments are required: command"),
         (["trian"], "invalid choice: 'trian'"),
-        (["corpus", "stats", "sample", "--colour", "red"], "unknown argument '--colour'"),
+        (
+            ["corpus", "show", "sample", "--id", "1", "--colour", "red"],
+            "unknown argument '--colour'",
+        ),
         (
             ["corpus", "convert", "sample", "--output", "/no/such/file.jsonl"],
             "the folder /no/such does not exist",
@@ -215,8 +218,8 @@ def test_a_full_disk_leaves_nothing_that_looks_whole(tiny_bert, tmp_path, share)
 def test_a_reader_that_leaves_is_no_error(tmp_path, buffered):
     bad, good = tmp_path / "bad.jsonl", tmp_path / "good.jsonl"
     bad.write_text("{}\n" * 3000)
-    good.write_text(json.dumps(GOOD) + "\n")
-    for words in (["check", bad], ["stats", "--corpus", good]):
+    good.write_text(json.dumps({"id": "one", **GOOD}) + "\n")
+    for words in (["check", bad], ["show", "--corpus", good, "--id", "one"]):
         process = subprocess.Popen(
             [sys.executable, "-m", "hf_dialemb.apps.cli", "corpus", *map(str, words)],
             stdout=subprocess.PIPE,

@@ -113,3 +113,11 @@ def test_a_training_says_what_it_gained(sample_dialogues, tiny_bert, tmp_path, c
     assert (held_out["dialogues"], "map" in held_out) == (60, False)
     assert held_out["sides"]["interval"][0] > 0
     assert f"(before: {held_out['sides']['before']:.1f}%)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words", [["--max_steps", "9"], ["--config", "own_minilm", "--learning_rate", "0.1"]]
+)
+def test_a_recipe_that_keeps_weights_refuses_what_would_move_them(words, capsys):
+    assert main(["train", "calls.csv", *words]) != 0
+    assert "say what to learn, as in --method dial2vec" in capsys.readouterr().err

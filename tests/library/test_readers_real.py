@@ -75,6 +75,14 @@ def check_what_is_known(name, *splits):
             }
             assert intents
             assert "NONE" not in intents
+            assert len(splits[1]) == 2_482
+            roles = Counter(turn.role for dialogue in splits[1] for turn in dialogue.turns)
+            assert roles == {"user": 24_363, "assistant": 24_363}
+            assert len({domain for dialogue in splits[1] for domain in dialogue.domains}) == 17
+            texts = {
+                tuple(turn.content.lower() for turn in dialogue.turns) for dialogue in splits[1]
+            }
+            assert len(texts) == 2_482
         case "multiwoz":
             assert [len(single_domain(split)) for split in splits] == [2_494, 204, 226]
             assert all(

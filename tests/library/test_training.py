@@ -174,7 +174,7 @@ def test_an_average_with_the_backbone_lies_between_both(tiny_bert, tmp_path, sta
 def test_the_centre_is_the_mean_of_the_training_dialogues(
     tiny_bert, tmp_path, uninterrupted, sample_dialogues
 ):
-    train(tmp_path, **settings(tiny_bert, max_steps=4, center=True))
+    train(tmp_path, **settings(tiny_bert, max_steps=4, center=1.0))
     weights = weights_of(tmp_path)
     assert weights.pop("center").abs().max() > 0.1
     assert torch.equal(uninterrupted["center"], torch.zeros(16))

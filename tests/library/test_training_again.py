@@ -80,7 +80,7 @@ WITHOUT_GAIN = {
 }
 ENDS = {
     "chosen": BY_LOSS,
-    "centred": {"bf16": True, "center": True},
+    "centred": {"bf16": True, "center": 1.0},
     "patience": WITHOUT_GAIN,
     "rank": {"rank": 2},
 }

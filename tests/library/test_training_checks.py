@@ -68,7 +68,7 @@ CHOICE = {"dev_split": "dev", "checkpoint_selection": "contrastive_loss"}
             "per_device_train_batch_size: got 1, expected a value",
         ),
         (
-            {"method": "dse", "center": True},
+            {"method": "dse", "center": 1.0},
             "center: got a setting that is for methods of dialogues, but dse is one of utterances",
         ),
         (
@@ -127,7 +127,8 @@ def test_python_yaml_and_words_fill_the_same_settings(tmp_path):
         make_settings({"max_steps": 7}, tmp_path / "mine.yaml"),
     ]
     assert all(settings.fingerprint() == made[0].fingerprint() for settings in made)
-    assert make_settings(read_words(["--output", "x", "--center"])).run.center
+    words = ["--output", "x", "--resume"]
+    assert make_settings(read_words(words)).run.resume
 
 
 @pytest.mark.parametrize(

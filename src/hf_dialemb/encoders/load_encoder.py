@@ -69,30 +69,20 @@ def load_encoder(
         loading["trust_remote_code"] = True
     if "torch" not in sys.modules:
         let_waiting_threads_sleep()
-    if isinstance(model, str | os.PathLike):
-        source = find_encoder(str(os.fspath(model)), level, dtype, **files)
-        encoder = _of_source(source, batch_size, loading)
-        encoder.source = source
-    else:
-        encoder = _given(model, tokenizer, batch_size, {**files, **loading, "dtype": dtype})
-        if encoder is model:
-            return encoder
-        _check_level(level, encoder)
+    if not isinstance(model, str | os.PathLike):
+        options = {**files, **loading, "dtype": dtype}
+        return _given(model, tokenizer, level, batch_size, options)
+    source = find_encoder(str(os.fspath(model)), level, dtype, **files)
+    encoder = _of_source(source, batch_size, loading)
+    encoder.source = source
     encoder.level = level
     return encoder
-
-
-def _check_level(level: str, encoder: Encoder) -> None:
-    if level != LEVELS[0] and (level not in LEVELS or encoder.embed_dialogues is not None):
-        raise InputError(
-            f"level: got {level!r} for {encoder.name}, expected {' or '.join(LEVELS)}, of a model "
-            "that reads texts; leave it out"
-        )
 
 
 def _given(
     model: object,
     tokenizer: PreTrainedTokenizerBase | None,
+    level: str,
     batch_size: int,
     options: dict[str, Any],
 ) -> Encoder:
@@ -104,7 +94,16 @@ def _given(
             "expected tokenizer, level and batch_size alone; leave it out, or give its folder or "
             "Hub id"
         )
-    return model if isinstance(model, Encoder) else _in_memory(model, tokenizer, batch_size)
+    if isinstance(model, Encoder):
+        return model
+    encoder = _in_memory(model, tokenizer, batch_size)
+    if level != LEVELS[0] and (level not in LEVELS or encoder.embed_dialogues is not None):
+        raise InputError(
+            f"level: got {level!r} for {encoder.name}, expected {' or '.join(LEVELS)}, of a model "
+            "that reads texts; leave it out"
+        )
+    encoder.level = level
+    return encoder
 
 
 def _in_memory(

@@ -86,8 +86,8 @@ class Ranker(MethodModel, published.Ranker):
         if not self.embeds:
             raise InputError(
                 f"{type(self).__name__} scores a context and a response together, and embeds "
-                "neither; rank candidates "
-                "with it (dialemb rank --model FOLDER), or choose a dual encoder"
+                "neither; rank candidates with it (dialemb rank --model FOLDER), or choose a dual "
+                "encoder"
             )
 
 
@@ -103,7 +103,9 @@ class RankingExamples(Examples):
     """
 
     def __init__(self, dialogues: Sequence[Dialogue], config: RankerConfig, seed: int) -> None:
-        self.dialogues, self.config, self.seed = list(dialogues), config, seed
+        self.dialogues = list(dialogues)
+        self.config = config
+        self.seed = seed
         places: dict[str, int] = {}
         self._texts: list[str] = []
         items = []  # dialogue, turn, response
@@ -117,16 +119,16 @@ class RankingExamples(Examples):
                 if place == len(self._texts):
                     self._texts.append(text)
                 items.append((number, turn, place))
-        super().__init__(
-            items,
-            [f"Left out {silent:,} dialogues without a response that has a context"] * bool(silent),
-        )
+        notes = []
+        if silent:
+            notes.append(f"Left out {silent:,} dialogues without a response that has a context")
+        super().__init__(items, notes)
         known = len(self._texts)
         if not items:
             raise InputError(
                 f"responses: got no response with a context in {len(self.dialogues)} dialogues, "
-                "expected at least one; "
-                f"add dialogues, or choose other turns than {config.responses!r}"
+                "expected at least one; add dialogues, or choose other turns than "
+                f"{config.responses!r}"
             )
         if known < config.num_candidates:
             raise InputError(
@@ -136,8 +138,8 @@ class RankingExamples(Examples):
         if config.granularity is not None and known <= config.num_granularities:
             raise InputError(
                 f"num_granularities: got {config.num_granularities}, but each response has "
-                f"{known - 1} others, "
-                "expected at least one for each granularity; lower it or add dialogues"
+                f"{known - 1} others, expected at least one for each granularity; lower it or add "
+                "dialogues"
             )
         self.response_vectors = np.empty((0, 0), dtype=np.float32)
         self._segments: Segments | None = None
@@ -162,9 +164,8 @@ class RankingExamples(Examples):
             drawn = generator.choice(len(self._texts) - 1, count, replace=False)
             others = drawn + (drawn >= response)
         else:
-            if (
-                self._segments is None
-            ):  # from the same sample of responses for every seed of the run
+            if self._segments is None:
+                # from the same sample of responses for every seed of the run
                 self._segments = Segments(self.response_vectors, self.config.num_granularities)
             others = self._segments.draw(response, self.config.granularity, count, generator)
         turns = self.dialogues[number].turns

@@ -55,14 +55,6 @@ def _settings_by_hand(trainer: Any) -> dict[str, Any]:
 def _facts(trainer: Any) -> dict[str, Any]:
     state = trainer.state
     dataset = trainer.train_dataset
-    counted = _of_all_processes(trainer.collator.truncation)
-    truncation = (
-        f"{counted}, counted on every pass{' since the run was resumed' if trainer.resumed else ''}"
-    )
-    if trainer.args.dataloader_num_workers:
-        truncation = "truncation was not counted, as other processes made the batches"
-    elif not counted.dialogues:
-        truncation = "truncation was not counted, as an earlier run had made all batches"
     return {
         "steps": state.global_step,
         "dialogues": 0 if dataset is None else len(dataset.dialogues),
@@ -71,12 +63,23 @@ def _facts(trainer: Any) -> dict[str, Any]:
         "hardware": describe_hardware(trainer.args.device.type == "cuda"),
         "resumed_from": None if trainer.resumed is None else trainer.resumed.name,
         "seconds": time.time() - (trainer.started or time.time()),
-        "truncation": truncation,
+        "truncation": _truncation(trainer),
         "checkpoint": Path(state.best_model_checkpoint or "last").name,
         "log": [
             {name: _number(value) for name, value in entry.items()} for entry in state.log_history
         ],
     }
+
+
+def _truncation(trainer: Any) -> str:
+    """Say how much was cut, where this process counted it."""
+    counted = _of_all_processes(trainer.collator.truncation)
+    if trainer.args.dataloader_num_workers:
+        return "truncation was not counted, as other processes made the batches"
+    if not counted.dialogues:
+        return "truncation was not counted, as an earlier run had made all batches"
+    since = " since the run was resumed" if trainer.resumed else ""
+    return f"{counted}, counted on every pass{since}"
 
 
 def _of_all_processes(count: Truncation) -> Truncation:

@@ -76,21 +76,19 @@ function reached(first, edges, from, to) {
 // Leaves out what is rare, and what then lies on no way from start to end: the same as `pruned` in pruning.py.
 function prune(flow, setting) {
   const weights = weigh(flow.edges, setting.weights);
-  const within =
-    (kept) =>
-    ({ source, target }) =>
-      [source, target].every((number) => number >= flow.start || kept.has(number));
+  const lies = (number, kept) => number >= flow.start || kept.has(number);
+  const within = (edge, kept) => lies(edge.source, kept) && lies(edge.target, kept);
   let edges = flow.edges;
   let kept = new Set();
   flow.states.forEach((state, number) => state.size / flow.most > setting.nodes && kept.add(number));
   for (const threshold of [0, setting.edges]) {
     edges = flow.edges.filter((edge) => weights.get(edge) >= threshold);
-    const ways = edges.filter((edge) => edge.source !== edge.target && within(kept)(edge));
+    const ways = edges.filter((edge) => edge.source !== edge.target && within(edge, kept));
     const forth = reached(flow.start, ways, "source", "target");
     const back = reached(flow.end, ways, "target", "source");
     kept = new Set([...kept].filter((number) => forth.has(number) && back.has(number)));
   }
-  edges = edges.filter(within(kept));
+  edges = edges.filter((edge) => within(edge, kept));
   const shown = weigh(edges, setting.weights);
   return { states: [...kept], edges: edges.map((edge) => ({ ...edge, weight: shown.get(edge) })) };
 }

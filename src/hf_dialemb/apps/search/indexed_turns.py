@@ -32,18 +32,7 @@ def find_turns(
     table: Any, query: str, vector: NDArray[np.float32], top: int, condition: str
 ) -> Hits:
     """Find the turns that answer a question, best first, of those that fulfil a condition."""
-    count = max(CANDIDATES, top)
-    asked = [nearest_rows(table, vector, count)]
-    if words := dict.fromkeys(words_of(query)):
-        asked.append(
-            table.search(" ".join(words), query_type="fts", fts_columns="words").limit(count)
-        )
-    candidates: dict[tuple[str, int], dict[str, Any]] = {}
-    for search in asked:
-        part = (search.where(condition, prefilter=True) if condition else search).to_arrow()
-        cosines = _cosines(part, vector).tolist()
-        for row, cosine in zip(part.drop_columns(["vector"]).to_pylist(), cosines, strict=True):
-            candidates[row["id"], row["turn"]] = {**row, "cosine": cosine}
+    candidates = _candidates(table, query, vector, max(CANDIDATES, top), condition)
     if not candidates:
         return Hits()
     rows = list(candidates.values())
@@ -60,6 +49,26 @@ def find_turns(
     scores += beside_meaning(query, by_words, before, speakers, times)
     best = best_rows(scores, top).tolist()
     return _hits(table, query, [{**rows[place], "score": float(scores[place])} for place in best])
+
+
+def _candidates(
+    table: Any, query: str, vector: NDArray[np.float32], count: int, condition: str
+) -> dict[tuple[str, int], dict[str, Any]]:
+    """Return the rows nearest to a vector and to a query's words, by dialogue and turn."""
+    searches = [nearest_rows(table, vector, count)]
+    words = dict.fromkeys(words_of(query))
+    if words:
+        by_words = table.search(" ".join(words), query_type="fts", fts_columns="words")
+        searches.append(by_words.limit(count))
+    candidates: dict[tuple[str, int], dict[str, Any]] = {}
+    for search in searches:
+        if condition:
+            search = search.where(condition, prefilter=True)
+        part = search.to_arrow()
+        cosines = _cosines(part, vector).tolist()
+        for row, cosine in zip(part.drop_columns(["vector"]).to_pylist(), cosines, strict=True):
+            candidates[row["id"], row["turn"]] = {**row, "cosine": cosine}
+    return candidates
 
 
 def _cosines(rows: pa.Table, vector: NDArray[np.float32]) -> Scores:

@@ -20,21 +20,15 @@ function endKey(data) {
 }
 
 function endsTable(data, link) {
-  const head = data.kinds.map((kind, place) => {
-    return make("th.figure", endMark(place), kind);
-  });
+  const head = data.kinds.map((kind, place) => make("th.figure", endMark(place), kind));
   const rows = data.topics.flatMap((topic) => {
-    const cells = topic.ends.map((count) => {
-      const text = topic.size ? percent(count / topic.size) : "–";
-      const share = make("span.soft", ` ${text}`);
-      return make("td.figure", figure(count), share);
-    });
-    const attributes = { scope: "row", colspan: data.kinds.length };
-    const name = make("th", attributes, link(topic.id), endBar(data, topic.ends));
-    return [make("tr", name), make("tr", cells)];
+    const share = (count) => ` ${topic.size ? percent(count / topic.size) : "–"}`;
+    const cell = (count) => make("td.figure", figure(count), make("span.soft", share(count)));
+    const place = { scope: "row", colspan: data.kinds.length };
+    const name = make("th", place, link(topic.id), endBar(data, topic.ends));
+    return [make("tr", name), make("tr", topic.ends.map(cell))];
   });
-  const parts = [make("thead", make("tr", head)), make("tbody", rows)];
-  return make("div.wide", make("table", parts));
+  return make("div.wide", make("table", make("thead", make("tr", head)), make("tbody", rows)));
 }
 
 // The findings of a comparison, and two bars a topic, as long as its shares.
@@ -48,9 +42,7 @@ function comparisonOf({ names, sizes, lines, rows }, link) {
   };
   const pair = (row) => {
     const change = make("span", { class: `change ${row.change}` }, row.change || "no sure change");
-    const worse = row["worse ends"].map((text) => {
-      return make("span.soft", `worse ends: ${text}`);
-    });
+    const worse = row["worse ends"].map((text) => make("span.soft", `worse ends: ${text}`));
     return make("div.pair", link(row.topic), change, shares(row).map(bar), worse);
   };
   return [

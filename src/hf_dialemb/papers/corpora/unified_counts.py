@@ -10,7 +10,6 @@ from ...data.corpus import SPLITS, Corpus
 from ...dialogue import action_name
 from ...display import table_lines
 
-FREQUENT = 100  # an action that occurs more often is frequent: the paper trains on those alone
 _COUNTED_LABELS = ("domains", "acts", "main_acts", "original_acts", "slots", "intents")
 _COUNTED_BESIDE = ("actions", "dialogues", "counts")
 # whose figure is the number of distinct names
@@ -22,11 +21,6 @@ _COLUMNS = {
     "acts": "Acts",
     "slots": "Slots",
     "actions": "Actions",
-}
-_MORE_COLUMNS = {
-    "labelled": "Labelled turns",
-    "frequent_actions": "Frequent actions",
-    "act_alone": "Acts alone",
 }
 
 
@@ -49,8 +43,7 @@ class Tally:
     The first six `counters` are the paper's statistics: in how many labelled turns each label
     stands, turns of one word among them. The actions are those of the utterances, the labelled
     turns of two words and more. ``counts`` has the numbers of ``turns``, ``labelled`` turns,
-    ``utterances``, utterances with acts alone (``act_alone``), and what was left out of train
-    (``excluded_dialogues``, ``excluded_turns``).
+    ``utterances``, and what was left out of train (``excluded_dialogues``, ``excluded_turns``).
     """
 
     def __init__(self) -> None:
@@ -87,7 +80,7 @@ class Tally:
             acts, slots = labels.get("acts", ()), labels.get("slots", ())
             if len(turn["text"].split()) > 1:
                 utterances.append(turn)
-                counts.update(utterances=1, act_alone=bool(acts and not slots))
+                counts["utterances"] += 1
                 if acts or slots:
                     self.counters["actions"][action_name(acts, slots)] += 1
         return utterances
@@ -104,10 +97,6 @@ class Tally:
             "dialogues": {split: dialogues[split] for split in SPLITS if dialogues[split]},
             **{kind: counts[kind] for kind in ("turns", "labelled", "utterances")},
             **{kind: len(self.counters[kind]) for kind in _LABELS},
-            "frequent_actions": sum(
-                count > FREQUENT for count in self.counters["actions"].values()
-            ),
-            "act_alone": counts["act_alone"],
             "excluded": {kind: counts[f"excluded_{kind}"] for kind in ("dialogues", "turns")},
         }
 
@@ -132,24 +121,18 @@ def statistics(tallies: Iterable[tuple[Corpus, Tally]]) -> dict[str, Any]:
 
 
 def figures_table(stats: Mapping[str, Any]) -> str:
-    """Return two tables of the corpora and their totals.
-
-    Figures beside the paper's, and figures that it lacks.
-    """
+    """Return a table of the corpora and their totals, with the paper's figures beside ours."""
     rows = {
         **stats["corpora"],
         "**those of the paper**": stats["totals_of_paper"],
         "**all**": stats["totals"],
     }
-    tables = []
-    for columns in (_COLUMNS, _MORE_COLUMNS):
-        lines = []
-        for name, figures in rows.items():
-            quoted = figures["paper"] or {}
-            cells = [
-                f"{figures[field]:,}" + (f" / {quoted[field]}" if field in quoted else "")
-                for field in columns
-            ]
-            lines.append([name, *cells])
-        tables.append("\n".join(table_lines(["Corpus"], list(columns.values()), lines)))
-    return "\n\n".join(tables)
+    lines = []
+    for name, figures in rows.items():
+        quoted = figures["paper"] or {}
+        cells = [
+            f"{figures[field]:,}" + (f" / {quoted[field]}" if field in quoted else "")
+            for field in _COLUMNS
+        ]
+        lines.append([name, *cells])
+    return "\n".join(table_lines(["Corpus"], list(_COLUMNS.values()), lines))
