@@ -19,7 +19,6 @@ from hf_dialemb.data import (
     load_examples,
     single_domain,
 )
-from hf_dialemb.errors import InputError
 
 pytestmark = [
     pytest.mark.slow,
@@ -147,9 +146,6 @@ def test_sizes_ids_roles_and_labels(name):
         for split, items in splits.items()
     }
     assert found == FIGURES[name]["splits"]
-    for split in set(corpus.splits) - set(splits) - {"train"}:
-        with pytest.raises(InputError, match=f"split {split} of corpus {name} gave nothing"):
-            load_examples(name, None, split)
     items = [item for each in splits.values() for item in each]
     identifiers = {item.id for item in items}
     assert len(identifiers) == len(items)
@@ -177,8 +173,3 @@ def test_sizes_ids_roles_and_labels(name):
         assert [
             len({each.turns[0].intents for each in split}) for split in splits.values()
         ] == INTENTS[name]
-    if name == "snips":
-        turns = [each.turns[0] for each in splits["test"]]
-        assert sum(len(turn.slots) for turn in turns) > len(turns)
-        for turn in turns:
-            assert all(value and value in " ".join(turn.content.split()) for _, value in turn.slots)

@@ -27,8 +27,6 @@ _COLUMNS = {
 def paper_table() -> dict[str, dict[str, Any]]:
     """Read Table 1 of the paper by the names of corpora.
 
-    The key "all twenty" has its totals (appendix A).
-
     The paper rounds the utterances, and counts acts by their own names.
     """
     table: dict[str, dict[str, Any]] = json.loads(
@@ -103,30 +101,20 @@ class Tally:
 
 def statistics(tallies: Iterable[tuple[Corpus, Tally]]) -> dict[str, Any]:
     """Return the figures of the corpora, and their totals."""
-    total, of_paper, corpora = Tally(), Tally(), {}
+    total, corpora = Tally(), {}
     quoted = paper_table()
     for corpus, tally in tallies:
         total.add(tally)
-        if corpus.name in quoted:
-            of_paper.add(tally)
         stated = {
             field: getattr(corpus, field) for field in ("source", "licence", "terms", "extract")
         }
         corpora[corpus.name] = {**stated, **tally.figures(), "paper": quoted.get(corpus.name)}
-    return {
-        "corpora": corpora,
-        "totals": {**total.figures(), "paper": None},
-        "totals_of_paper": {**of_paper.figures(), "paper": quoted["all twenty"]},
-    }
+    return {"corpora": corpora, "totals": {**total.figures(), "paper": None}}
 
 
 def figures_table(stats: Mapping[str, Any]) -> str:
     """Return a table of the corpora and their totals, with the paper's figures beside ours."""
-    rows = {
-        **stats["corpora"],
-        "**those of the paper**": stats["totals_of_paper"],
-        "**all**": stats["totals"],
-    }
+    rows = {**stats["corpora"], "**all**": stats["totals"]}
     lines = []
     for name, figures in rows.items():
         quoted = figures["paper"] or {}
