@@ -130,14 +130,6 @@ def test_neighbours_come_by_cosine_and_lines_are_short(sample_dialogues):
     assert len(line) < 200
 
 
-def test_an_encoder_that_is_fitted_reads_the_query_with_the_dialogues():
-    greeting = Dialogue((Turn("user", "hello"), Turn("assistant", "hi there")), "greeting")
-    theft = Dialogue((Turn("user", "my card was stolen"), Turn("assistant", "oh")), "theft")
-    first, second = search("tfidf", [greeting, theft], "a stolen card", whole=True)
-    assert (first.id, first.text) == ("theft", "my card was stolen / oh")
-    assert first.score > second.score
-
-
 def test_the_command_finds_the_nearest_of_a_file(
     tiny_checkpoint, sample_dialogues, tmp_path, printed, refused
 ):

@@ -95,15 +95,6 @@ def test_clusters_that_lie_apart_are_found_without_a_number(count):
     assert adjusted_rand_score(found.labels, of) == 1
 
 
-@pytest.mark.parametrize("far", [1, 30])
-def test_a_stray_utterance_or_two_directions_are_not_two_clusters(far):
-    of = np.arange(60) < far
-    vectors = np.where(of[:, None], [[0, 0, 1]], [[1, 0, 0]]) + 0.05 * normal(60, 3)
-    assert count(cluster(vectors)) == 5
-    few = np.flatnonzero(of)[:5].tolist() + np.flatnonzero(~of)[:5].tolist()
-    assert count(cluster(vectors[few])) == 2
-
-
 @pytest.mark.parametrize("vectors", [np.ones((1, 3)), np.ones((5, 3)), np.zeros((2, 3))])
 @pytest.mark.parametrize("settings", [{}, {"threshold": 0.5}, {"clusters": 1}])
 def test_identical_utterances_are_one_cluster(vectors, settings):

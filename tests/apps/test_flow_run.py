@@ -99,13 +99,6 @@ def test_a_stopped_run_leaves_the_files_of_one_flow(tmp_path, monkeypatch, steps
     assert texts == [{"old"}, {"old"}, set(), {"new"}, {"new"}][steps]
 
 
-def test_numbers_and_names_are_as_asked_for(calls, model, tmp_path):
-    run(calls, *model, "--clusters", "user=4,assistant=3", "--names", "phrases")
-    clusters = read_flow(tmp_path / "flow").flow.clusters
-    names = {(cluster.role, cluster.name.casefold()) for cluster in clusters}
-    assert [role for role, _ in sorted(names)] == ["assistant"] * 3 + ["user"] * 4
-
-
 def test_dialogues_about_several_things_are_told(model, tmp_path, capsys, sample_dialogues):
     told = (
         "This is one flow of dialogues about several things; --by topic makes a flow of each topic"

@@ -102,16 +102,6 @@ def test_an_open_index_sees_what_others_wrote(tmp_path):
     assert [hit.id for hit in second.near("a", where="topic = 'cards'")] == ["d"]
 
 
-def test_an_index_that_others_made_meanwhile_is_of_one_level(tmp_path):
-    first = DialogueIndex(tmp_path / "c.lance", MODEL, "turns")
-    second = made(tmp_path, "a")
-    with pytest.raises(InputError, match=r"is of dialogues by .*, got turns by"):
-        first.add([dialogue("b")])
-    shutil.rmtree(second.path)
-    with pytest.raises(InputError, match="is no longer there"):
-        second.search("a taxi")
-
-
 @pytest.mark.parametrize("level", ["dialogues", "turns"])
 @pytest.mark.parametrize("change", ["delete", "replace"])
 def test_compacting_takes_former_texts_off_the_disk(tmp_path, change, level):

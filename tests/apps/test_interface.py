@@ -67,20 +67,6 @@ def test_training_from_python_and_from_the_command_line_are_one(run, tiny_bert, 
     assert names[0].read_bytes() == names[1].read_bytes()
 
 
-def test_what_cannot_be_meant_is_refused_in_one_sentence(run):
-    encoder = hf_dialemb.load_encoder(run)
-    for call, said in (
-        (lambda: encoder.encode(["hello", "there"]), "encode_utterances"),
-        (lambda: encoder.encode_utterances([[]]), "encode"),
-        (lambda: hf_dialemb.load_encoder(3), "expected a folder"),
-        (lambda: hf_dialemb.evaluate([encoder], DIALOGUES, tasks=["domain"]), "domain"),
-        (lambda: hf_dialemb.train("dse", DIALOGUES, output_dir="x", max_step=3), "max_step"),
-    ):
-        with pytest.raises(InputError, match=said) as refused:
-            call()
-        assert "\n" not in str(refused.value)
-
-
 NOTEBOOK = Path(__file__).parents[2] / "examples" / "start.ipynb"
 
 

@@ -355,20 +355,6 @@ def test_mistakes_are_told_in_a_sentence(tmp_path, capsys, monkeypatch, words, t
     assert not (tmp_path / "topics/index.html").exists()
 
 
-def test_a_language_model_names_topics_and_phrases_stand_in(server, caplog):
-    dialogues = made(5)
-    server.answers[:] = [(200, says("Card loss")), (200, says("Card loss")), (200, says("..."))]
-    topics = hf_dialemb.find_topics(
-        dialogues, vectors=vectors_of(dialogues), topics=3, names="api:small"
-    )
-    assert [one.name for one in topics.by_size[:2]] == ["Card loss", "Card loss (2)"]
-    assert (
-        topics.by_size[2].name.split()[-1]
-        in dialogues[topics.by_size[2].examples[0]].turns[0].content
-    )
-    assert "got no name in an answer" in caplog.text
-
-
 def test_a_language_model_reads_beginnings_and_its_names_stay(server, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for month in ("january", "february"):
