@@ -4,14 +4,15 @@ Given by the user, or by the names that systems and languages give headers.
 """
 
 import re
+import tomllib
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 from ...errors import InputError, unknown_name
 from .findings import Notes
-from .form import table_of
 from .roles import WELL_KNOWN
 
 WIDE = ("user", "assistant")
@@ -32,6 +33,9 @@ _HOW = (
 )
 Distinct = Callable[[Sequence[int]], tuple[int, ...]]
 """From columns to the numbers of their distinct values in the whole table, and of its rows."""
+
+Values = Callable[[int], set[str]]
+"""From a column to its distinct values in the first rows."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,9 @@ def parse_columns(text: str | None) -> dict[str, str]:
     raise InputError(f"columns: got {text!r}, expected {problem}")
 
 
-def lay_out(place: str, cells: Sequence[str], distinct: Distinct, notes: Notes) -> Layout:
+def lay_out(
+    place: str, cells: Sequence[str], distinct: Distinct, notes: Notes, values: "Values"
+) -> Layout:
     """Return the layout by a table's first row.
 
     Note the columns that were taken by other than the usual names.
@@ -116,7 +122,7 @@ def lay_out(place: str, cells: Sequence[str], distinct: Distinct, notes: Notes) 
         if name not in header:
             raise InputError(f"{place}: {unknown_name('column', name, set(header))}")
     given = {field: header.index(name) for field, name in columns.items()}
-    taken = _Search(place, header, given, distinct, notes).taken
+    taken = _Search(place, header, given, distinct, notes, values).taken
     word = _folded(header[taken["content"]]) if "content" in taken.keys() - given else ""
     needs_whole = _headers()["content"][-1].fullmatch(word) is not None
     return Layout(taken, len(cells), header, needs_whole)
@@ -143,7 +149,9 @@ class _Search:
         given: Mapping[str, int],
         distinct: Distinct,
         notes: Notes,
+        values: Values,
     ) -> None:
+        self.values = values
         self.place, self.header, self.distinct, self.notes = place, header, distinct, notes
         self.folded = list(map(_folded, header))
         self.taken = dict(given)
@@ -180,6 +188,8 @@ class _Search:
 
     def _choose(self, name: str) -> None:
         ranked = [] if name in self.taken else self._fitting(name)
+        if not ranked and name == "role" and not self.taken.keys() & {"role"}:
+            ranked = [(0, index) for index in self._saying_roles()]
         if not ranked:
             return
         first = ranked[0][0]
@@ -187,6 +197,10 @@ class _Search:
         if name == "id" and first == 2 and "role" in self.taken:
             ranks.add(3)  # a message's id beside the ticket's
         best = [index for rank, index in ranked if rank in ranks]
+        if name == "id":
+            best = [index for index in best if not self._is_flag(index)]
+            if not best:
+                return
         is_open = len(best) > 1 and name in _NEEDED
         if is_open:
             *counts, rows = self.distinct(best)
@@ -205,6 +219,21 @@ class _Search:
                 f"'{name}={other}'",
                 self.place,
             )
+
+    def _is_flag(self, index: int) -> bool:
+        """Return whether a column has true and false, or one value that is neither."""
+        return self.values(index) <= {"True", "False", "true", "false", ""}
+
+    def _saying_roles(self) -> list[int]:
+        """Return the columns whose values are words of roles, whatever their names."""
+        taken = self.taken.values()
+        fitting = []
+        for index in (index for index in range(len(self.header)) if index not in taken):
+            words = [value for value in self.values(index) if not value.isdecimal()]
+            known = [word for word in words if word.casefold() in WELL_KNOWN]
+            if len(known) > 1 and 2 * len(known) >= len(words):
+                fitting.append(index)
+        return fitting[:1]
 
     def _choose_day_and_clock(self) -> None:
         """Take a day and a time of day in two columns, if one of them was taken as the time."""
@@ -233,12 +262,26 @@ class _Search:
 
 
 @cache
+def name_rank(kind: str, path: str) -> int | None:
+    """Return how well the name of a field of JSON fits, 0 the best; None if it does not.
+
+    Of ``author/name``, the name alone counts, and with what it is in.
+    """
+    steps = path.split("/")
+    words = [_folded(" ".join(steps[-size:])) for size in range(1, min(3, len(steps)) + 1)]
+    for rank, names in enumerate(_headers()[kind]):
+        if any(map(names.fullmatch, words)):
+            return rank
+    return None
+
+
+@cache
 def _headers() -> dict[str, list[re.Pattern[str]]]:
     """Return the patterns of headers.
 
     A word in capitals stands for a list of words, and may be joined by s or n.
     """
-    table = table_of("headers.toml")
+    table = tomllib.loads(Path(__file__).with_name("headers.toml").read_text(encoding="utf-8"))
     groups = {
         name: f"(?:{'|'.join(map(_folded, words.split()))})"
         for name, words in table["words"].items()

@@ -17,6 +17,7 @@ from ...dialogue import ROLES, Dialogue
 from ...errors import InputError
 from .markup import Texts
 from .roles import IGNORE, REST, WELL_KNOWN, RoleMap
+from .messengers import is_notice
 from .times import Moment, Times
 
 logger = logging.getLogger(__name__)
@@ -24,6 +25,10 @@ logger = logging.getLogger(__name__)
 Message = Mapping[str, Any]
 _LONGEST_MESSAGE = 600
 _QUOTED = re.compile(r"'[^']*'|[0-9][0-9,]*")
+_REACTION = re.compile(
+    "(?:Liked|Loved|Disliked|Laughed at|Emphasi[sz]ed|Questioned|Reacted .{1,8} to) [“\"](.*)[”\"]",
+    re.DOTALL,
+)
 _EXAMPLES = 3  # places that are named of a note
 
 
@@ -230,10 +235,14 @@ def _in_order(draft: Draft, notes: Notes) -> list[dict[str, Any]]:
     """Read times and texts, and sort by time; turns without one stay behind the turn before."""
     messages: list[dict[str, Any]] = []
     latest = float("-inf")
+    texts = {str(message["content"]) for message in draft.messages}
     for message in draft.messages:
         content = message["content"]
         if isinstance(content, str) and content.strip():
             content = notes.texts.clean(message, draft.mail)
+        if isinstance(content, str) and _is_notice(message, content, texts):
+            notes.add("left out a notice, or what was sent without words or deleted", message.get("place", draft.place))
+            continue
         if isinstance(content, str) and not content.strip():
             notes.add("left out a turn without text", message.get("place", draft.place))
             continue
@@ -249,6 +258,15 @@ def _in_order(draft: Draft, notes: Notes) -> list[dict[str, Any]]:
     if any(first is not second for first, second in zip(messages, ordered, strict=True)):
         notes.add("sorted the turns of a dialogue by time", draft.place)
     return ordered
+
+
+def _is_notice(message: Message, content: str, texts: set[str]) -> bool:
+    """Return whether a messenger wrote a text itself: of people with names, or for a reaction."""
+    if str(message["role"]).casefold() in WELL_KNOWN or not content.strip():
+        return False
+    if reaction := _REACTION.fullmatch(content.strip()):
+        return reaction[1] in texts or reaction[1].rstrip("…") in " ".join(texts)
+    return is_notice(content)
 
 
 def _by_pauses(

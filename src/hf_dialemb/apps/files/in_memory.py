@@ -13,7 +13,7 @@ from ...data.reading_options import ReadingOptions
 from ...dialogue import Dialogue
 from ...errors import InputError
 from .findings import Finding, Notes, dialogues, distinct, from_drafts, with_remarks
-from .forms import RecordDrafts, conversations_of, record_forms
+from .record_dialogues import RecordDrafts
 from .json_files import find_in_records
 
 _OPTIONS = "columns|roles|dates|gap|sheet"  # that take a value
@@ -64,11 +64,6 @@ def _in_list(items: Iterable[Any], notes: Notes, rows: bool) -> Iterator[Finding
             yield from (Finding(place, item) for place, item in group)
             continue
         records = [(place, item if rows else _record(item)) for place, item in group]
-        if not rows and all(isinstance(record, Mapping) for _, record in records):
-            # They may be a single export's.
-            whole = conversations_of([record for _, record in records], record_forms())
-            if len(whole) == 1 < len(records):
-                records = [("dialogues", whole[0])]
         yield from find_in_records(partial(iter, records), "the table", notes)
 
 

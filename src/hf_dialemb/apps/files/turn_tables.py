@@ -19,7 +19,7 @@ from ...display import counted
 from ...errors import InputError
 from .columns import WIDE, lay_out, no_content
 from .findings import Draft, Notes, Problem, message_of
-from .forms import RecordDrafts
+from .record_dialogues import RecordDrafts
 from .markup import has_markup, plain_text
 from .table_rows import Row, Rows, plain_cell
 from .times import joined
@@ -62,6 +62,7 @@ _MARKED = 0.2  # of a column's texts that have balanced tags, if it is HTML
 _WHOLE = 0.8  # of a column's texts that are conversations, if all are
 _PAUSE = timedelta(hours=4)  # that ends a conversation in a channel
 _LONG = 8 * 3600  # seconds between turns that may be of two dialogues
+_LOOKED_AT = 1000  # rows whose values show what a column is
 _LONGEST_RECORD = 1 << 20  # characters
 
 
@@ -77,7 +78,7 @@ class Table:
         place = f"{name}:{first.line}"
         if first.fault:
             raise InputError(f"{place}: {first.fault}")
-        self.layout = lay_out(place, first.cells, self._distinct, notes)
+        self.layout = lay_out(place, first.cells, self._distinct, notes, self._values)
         fields = self.layout.positions
         self.titles = {field: self.layout.title(field) for field in fields}
         self.is_wide = WIDE[0] in fields
@@ -128,6 +129,10 @@ class Table:
         rows = [row.cells for row in islice(self.rows(Notes()), 1, None)]
         counts = (len({cells[at] for cells in rows if at < len(cells)}) for at in columns)
         return (*counts, len(rows))
+
+    def _values(self, column: int) -> set[str]:
+        rows = islice(self.rows(Notes()), 1, _LOOKED_AT)
+        return {row.cells[column].strip() for row in rows if column < len(row.cells)}
 
     def _keyed(self, rows: Iterable[Row]) -> Iterator[tuple[str, int, Row]]:
         """Put the key of its dialogue and its number before each row.
@@ -351,7 +356,7 @@ def _conversation(place: str, text: str, notes: Notes) -> list[dict[str, Any]]:
     """
     drafts: list[Draft] = []
     if text[:1] in ("[", "{") and len(text) < _LONGEST_RECORD:
-        drafts = list(RecordDrafts(lambda: [(place, _literal(text))])(notes))
+        drafts = list(RecordDrafts(lambda: [(place, _literal(text))], None, is_cell=True)(notes))
     elif "\n" in text or "<br" in text:
         lines = (plain_text(text) if "<" in text else text).splitlines()
         drafts = [draft_of_text(place, lines, notes)]

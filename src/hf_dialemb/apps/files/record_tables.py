@@ -1,0 +1,401 @@
+"""The conversations in objects of any depth: every list is visited, and scalars are inherited.
+
+A list of objects that have a text and a speaker is a conversation; so are a question beside its
+answer, texts in turn, and a transcript in one text. Which fields are what, `evidence` decides for
+each path of lists from a sample of the file.
+"""
+
+import ast
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from .columns import name_rank
+from .recordings import with_pieces, with_sessions
+from .evidence import Layout, Record, flattened, is_known, layout_of, words_of
+
+_SAMPLE = 300  # objects of a path that show what their fields are
+_DEEPEST = 14
+_LONGEST = 1 << 20  # characters of JSON in a text
+_ASKED = (
+    "requestUtterances|messages|request|requests|prompt|prompts|input|inputs|input_messages|contents|question|query|"
+    "instruction|human|user|llm_input|context"
+).split("|")
+_ANSWERED = (
+    "responseUtterances|response|responses|completion|completions|output|outputs|output_messages|candidates|answer|"
+    "reply|assistant|gpt|bot|choices|chosen"
+).split("|")
+_DOTTED = re.compile(r"[A-Za-z_][\w-]*(\.[\w-]+)+")
+_LINE = re.compile(r"(?:^|\n|<br\s*/?>|</p>)[^\S\n]*(?:\([^()]*\) )?[^\s:：<][^:：\n<]{0,39}[:：]")
+_NOT_SAID = re.compile(
+    r"(tags?|labels?|topics?|domains?|services?|urls?|ids?|models?|keywords?|categories|roles|"
+    r"speakers|users|participants|languages?|personality|persona\w*|candidates)"
+)
+
+
+@dataclass
+class Unit:
+    """One conversation as it lies in a file.
+
+    Attributes:
+        kind: "messages", "pair", "exchanges", "texts" or "transcript".
+        path: The path of its list.
+        items: Its messages, sides, exchanges or texts.
+        context: The objects around it, the innermost last.
+        key: The name or id under which it lies.
+        layout: The fields of its messages.
+        more: Other versions of it beside it, by path; they are left out.
+    """
+
+    kind: str
+    path: str
+    items: list[Any]
+    context: list[Record]
+    key: str = ""
+    layout: Layout = field(default_factory=Layout)
+    more: list["Unit"] = field(default_factory=list)
+    is_row: bool = False
+    has_opening: bool = False
+    is_opening: bool = False
+    places: dict[int, str] = field(default_factory=dict)
+
+
+def opened(value: Any) -> Any:
+    """Return a value with its JSON read, its dotted names nested and its columns as rows."""
+    if isinstance(value, str) and value[:1] in ("{", "[") and 2 < len(value) < _LONGEST:
+        inner = parsed(value)
+        return opened(inner) if isinstance(inner, Mapping | list) else value
+    if isinstance(value, list) and value and isinstance(value[0], Mapping):
+        first = value[0]
+        if first.keys() == {"key", "value"} and isinstance(first["value"], Mapping):
+            pairs = {str(item["key"]): next(iter(item["value"].values()), None) for item in value}
+            return opened(pairs)
+        return value
+    if not isinstance(value, Mapping):
+        return value
+    dotted = [inner for name, inner in value.items() if _DOTTED.fullmatch(str(name))]
+    if dotted and not all(isinstance(inner, Mapping) for inner in dotted):
+        value = _nested(value)
+    if "kwargs" in value and isinstance(value.get("id"), list):  # of LangChain
+        kind = str(value["id"][-1]).removesuffix("Chunk").removesuffix("Message").lower()
+        return {"type": kind, **value["kwargs"]}
+    if _is_columns(value):
+        return [dict(zip(value, row, strict=False)) for row in zip(*value.values(), strict=False)]
+    return value
+
+
+def parsed(text: str) -> Any:
+    """Return what a text of JSON, or of a value of Python, stands for; None if it is neither."""
+    for parse in (json.loads, ast.literal_eval):
+        with suppress(MemoryError, RecursionError, SyntaxError, ValueError, TypeError):
+            return parse(text)
+    return None
+
+
+def _nested(value: Record) -> dict[str, Any]:
+    nested: dict[str, Any] = {}
+    for name, inner in value.items():
+        *outer, last = str(name).split(".")
+        place = nested
+        for step in outer:
+            if not isinstance(place.get(step), dict):
+                place[step] = {}
+            place = place[step]
+        if isinstance(place.get(last), dict) and isinstance(inner, Mapping):
+            place[last] |= inner
+        else:
+            place[last] = inner
+    return nested
+
+
+def _is_columns(value: Record) -> bool:
+    columns = list(value.values())
+    if len(columns) < 2 or not all(isinstance(column, list) for column in columns):
+        return False
+    scalars = [c for c in columns if c and all(isinstance(cell, str | int | float) for cell in c)]
+    return len(scalars) > 1 and len({len(column) for column in columns}) == 1
+
+
+def is_map(value: Record) -> bool:
+    """Return whether ids or dates lead to objects that are alike."""
+    items = list(value.values())[:20]
+    if len(items) < 2 and not re.search(r"[\d@]", "".join(map(str, value))):
+        return False
+    if not all(isinstance(item, Mapping) for item in items) or not items:
+        return False
+    shared = set(items[0])
+    return all(2 * len(shared & item.keys()) >= max(len(shared), len(item), 1) for item in items)
+
+
+def pair_of(value: Record) -> tuple[str, ...]:
+    """Return the names of what a person asks and of what is answered, if an object has both."""
+    names = {name: at for name, at in value.items() if isinstance(at, str | list | Mapping) and at}
+    lower = {re.sub(r"BodyJson$", "", str(name)): name for name in names}
+    asked = next((lower[name] for name in _ASKED if name in lower), None)
+    answered = next((lower[name] for name in _ANSWERED if name in lower), None)
+    if asked is None or answered is None:
+        return ()
+    if any(isinstance(names[name], Mapping) and not _holds(names[name]) for name in (asked, answered)):
+        return ()
+    return asked, answered
+
+
+def _holds(value: Record) -> bool:
+    """Return whether an object of a pair may hold what is said, and is no description."""
+    return any(
+        isinstance(inner, list | Mapping) or name_rank("content", str(name)) is not None
+        or str(name) in (*_ASKED, *_ANSWERED)
+        for name, inner in value.items()
+    )
+
+
+class Conversations:
+    """Finds the conversations in the records of a file, after a look at some of them."""
+
+    def __init__(self, records: Iterable[Any], rows: Sequence[Mapping[str, Any]] = ()) -> None:
+        self._samples: dict[str, list[Record]] = {}
+        self._layouts: dict[str, Layout] = {}
+        self._speaks: dict[str, bool] = {}
+        self._rows = rows
+        for record in records:
+            self._sample(_ready(record), "[]", 0)
+
+    def _sample(self, value: Any, path: str, depth: int) -> None:
+        value = opened(value)
+        if depth > _DEEPEST:
+            return
+        if isinstance(value, Mapping):
+            if path.endswith(("[]", "*")):
+                kept = self._samples.setdefault(path, [])
+                if len(kept) < _SAMPLE:
+                    kept.append(_plain(value))
+            several = is_map(value)
+            for name, inner in value.items():
+                if isinstance(inner, Mapping | list) or (isinstance(inner, str) and inner[:1] in "{["):
+                    self._sample(inner, f"{path}.*" if several else f"{path}.{name}", depth + 1)
+        elif isinstance(value, list):
+            for inner in value:
+                if isinstance(inner, Mapping | list):
+                    self._sample(inner, f"{path}[]", depth + 1)
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths of objects."""
+        return list(self._samples)
+
+    def layout(self, path: str, items: Sequence[Any] = ()) -> Layout:
+        """Return the fields of the objects at a path."""
+        if path not in self._layouts:
+            sample = self._samples.get(path) or [_plain(item) for item in items[:_SAMPLE]]
+            self._layouts[path] = layout_of(sample, self._rows)
+        return self._layouts[path]
+
+    def speaks(self, path: str, items: Sequence[Any] = ()) -> bool:
+        """Return whether the objects at a path are messages, not records that hold messages."""
+        if path not in self._speaks:
+            layout = self.layout(path, items)
+            self._speaks[path] = False
+            inner = (at for at in self._samples if at.startswith(f"{path}."))
+            self._speaks[path] = layout.speaks and not any(
+                self._divides(layout, path, at) for at in inner
+            )
+        return self._speaks[path]
+
+    def _divides(self, layout: Layout, path: str, at: str) -> bool:
+        """Return whether the messages at an inner path make records of the outer objects."""
+        if not self.speaks(at):
+            return False
+        inner = self.layout(at)
+        if layout.role and not (inner.role or inner.flags or inner.channel):
+            return False  # sentences of somebody's turn
+        parts = [f"{path}.{text.replace('/', '.')}" for text in layout.text]
+        if layout.role and any(at.startswith(part) for part in parts):
+            return False
+        around = _common([*layout.text[:1], *layout.role[:1]])
+        below = f"{path}.{around.replace('/', '.')}" if around else path
+        return not (at.startswith(below) and _alike(layout, inner))
+
+    def find(self, record: Any) -> list[Unit]:
+        """Return the conversations in a record of a file."""
+        record = _ready(record)
+        if isinstance(record, Mapping) and self.speaks("[]", [record]) and not pair_of(record):
+            return [Unit("messages", "[]", [record], [], layout=self.layout("[]"), is_row=True)]
+        return self.units(record, "[]", [], "")
+
+    def units(self, value: Any, path: str, context: list[Record], key: str) -> list[Unit]:
+        """Return the conversations in a value."""
+        value = opened(value)
+        if len(path) > 400 or not isinstance(value, list | Mapping):
+            return []
+        if isinstance(value, Mapping):
+            return self._in_object(value, path, context, key)
+        return self._in_list(value, f"{path}[]", context, key)
+
+    def _in_list(self, value: list[Any], path: str, context: list[Record], key: str) -> list[Unit]:
+        items = [_plain(item) if isinstance(item, Mapping) else item for item in map(opened, value)]
+        objects = [item for item in items if isinstance(item, Mapping)]
+        if objects:
+            if context and all(map(pair_of, objects)) and not self.speaks(path, objects):
+                layout = self.layout(path, objects)
+                return [Unit("exchanges", path, items, context, key, layout)]
+            if self.speaks(path, objects):
+                return [Unit("messages", path, items, context, key, self.layout(path))]
+            found: list[Unit] = []
+            for item in items:
+                found += self.units(item, path, context, "")
+            return found
+        lists = [item for item in items if isinstance(item, list)]
+        if lists and all(len(item) == 2 and isinstance(item[1], str) for item in lists):
+            return [_of_pairs(lists, path, context, key)]
+        found = []
+        for item in lists:
+            found += self.units(item, path, context, "")
+        if context and len(found) > 1 and all(unit.kind == "messages" for unit in found):
+            whole = [item for unit in found for item in unit.items]
+            return [Unit("messages", path, whole, context, key, found[0].layout)]
+        return found
+
+    def _in_object(self, value: Record, path: str, context: list[Record], key: str) -> list[Unit]:
+        inside = [*context, {**value, "": key} if key else value]
+        sides = pair_of(value)
+        if sides and not any(
+            isinstance(inner, Mapping) and any(isinstance(inner.get(n), list) for n in pair_of(inner))
+            for name, inner in value.items()
+            if name not in sides
+        ):
+            return [Unit("pair", path, list(sides), inside, key)]
+        several = is_map(value)
+        if several and self.speaks(f"{path}.*", list(value.values())):
+            items = [{"id": name, **_plain(item)} for name, item in value.items()]
+            return [Unit("messages", path, items, context, key, self.layout(f"{path}.*"))]
+        found: list[Unit] = []
+        for name, inner in value.items():
+            at = f"{path}.*" if several else f"{path}.{name}"
+            is_id = several or re.search(r"[\d@]", str(name))
+            found += self.units(inner, at, inside, str(name) if is_id else "")
+        for unit in found:
+            if unit.kind == "messages" and not unit.has_opening:
+                first = self._opening(value, unit)
+                unit.items[:0] = first
+                unit.has_opening = bool(first)
+        if not found and isinstance(value.get("subject"), str) and description_of(value):
+            layout = Layout(role=["role"], text=["description"], name=["name"], time=["created_at"])
+            return [Unit("messages", path, [description_of(value)], inside, key, layout, is_opening=True)]
+        return found or _texts(value, path, inside, key)
+
+    def _opening(self, value: Record, unit: Unit) -> list[Record]:
+        """Return a message that lies beside the list of the others, as the first mail of a ticket."""
+        layout = unit.layout
+        first = [opening] if (opening := description_of(value)) else []
+        if first:
+            unit.layout = layout = replace(
+                layout,
+                role=[*layout.role, "role"],
+                flags=layout.flags,
+                text=[*layout.text, "description", "html"],
+                name=[*layout.name, "name"],
+                time=[*layout.time, "created_at"],
+            )
+            if layout.flags:
+                opening["role"] = "user"
+            said = first_text(unit)
+            same = " ".join(str(opening.get("description")).casefold().split())[:200] == said
+            return [] if same else first
+        for inner in map(opened, value.values()):
+            if isinstance(inner, Mapping) and not any(inner is around for around in unit.context):
+                flat = dict(flattened(inner))
+                texts = [flat[path] for path in layout.text if flat.get(path)]
+                if texts and any(flat.get(path) for path in layout.role):
+                    times = {at: value[at] for at in layout.time if at in value and at not in inner}
+                    first.append({**times, **inner})
+        return first
+
+
+def _ready(record: Any) -> Any:
+    record = opened(record)
+    if isinstance(record, Mapping):
+        with suppress(AttributeError, LookupError, TypeError):
+            return with_pieces(with_sessions(record))
+    return record
+
+
+def description_of(value: Record) -> dict[str, Any]:
+    """Return the description of a ticket as the first message of who opened it."""
+    plain = value.get("description_text")
+    text = plain or value.get("description")
+    is_ticket = isinstance(value.get("subject"), str) or "requester_id" in value
+    if not is_ticket or not isinstance(text, str):
+        return {}
+    opening = {"role": "requester", "name": value.get("requester_name")}
+    opening["created_at"] = value.get("created_at")
+    return {**opening, "description": text}
+
+
+def _plain(value: Record) -> Record:
+    """Return an object whose inner objects are opened too."""
+    return {
+        name: opened(inner) if isinstance(inner, Mapping | list | str) and name != "content" else inner
+        for name, inner in value.items()
+    }
+
+
+def _common(paths: Sequence[str]) -> str:
+    """Return the objects in which several fields lie."""
+    steps = [path.split("/")[:-1] for path in paths]
+    shared = [names[0] for names in zip(*steps, strict=False) if len(set(names)) == 1]
+    return "/".join(shared)
+
+
+def _alike(outer: Layout, inner: Layout) -> bool:
+    """Return whether inner messages have the fields of the outer ones, as replies have."""
+
+    def ends(paths: Sequence[str]) -> set[str]:
+        return {path.rpartition("/")[2] for path in paths}
+
+    return bool(ends(outer.text) & ends(inner.text) and ends(outer.role) & ends(inner.role))
+
+
+def first_text(unit: Unit) -> str:
+    for item in unit.items:
+        flat = dict(flattened(item)) if isinstance(item, Mapping) else {"": item}
+        for path in unit.layout.text or [""]:
+            if isinstance(flat.get(path), str) and flat[path].strip():
+                return " ".join(flat[path].casefold().split())[:200]
+    return ""
+
+
+def _of_pairs(lists: list[Any], path: str, context: list[Record], key: str) -> Unit:
+    """Make messages of pairs: of a speaker and a text, or of a question and an answer."""
+    firsts = [str(item[0]) for item in lists]
+    spoken = all(len(first) < 40 for first in firsts) and (
+        len(set(firsts)) <= max(2, len(firsts) / 3) or sum(map(is_known, firsts)) > len(firsts) / 2
+    )
+    names = ("role", "content") if spoken else ("user", "assistant")
+    items = [dict(zip(names, item, strict=True)) for item in lists]
+    layout = Layout(role=["role"], text=["content"], name=["role"])
+    return Unit("messages" if spoken else "exchanges", path, items, context, key, layout)
+
+
+def _texts(value: Record, path: str, inside: list[Record], key: str) -> list[Unit]:
+    """Return texts in turn, or a transcript in one text, of an object that has nothing better."""
+    for name, inner in value.items():
+        if not isinstance(inner, list) or len(inner) < 2 or _NOT_SAID.fullmatch(str(name).lower()):
+            continue
+        if all(isinstance(text, str) for text in inner) and (
+            sum(map(words_of, inner)) > 1.5 * len(inner) or name_rank("content", str(name)) is not None
+        ):
+            return [Unit("texts", f"{path}.{name}[]", inner, inside, key)]
+    found = []
+    for name, inner in value.items():
+        if isinstance(inner, str) and len(_LINE.findall(inner[:20000])) > 1:
+            found.append(Unit("transcript", f"{path}.{name}", [inner], inside, key))
+    return found[:1] if len(found) < 2 or _first_line(found[0]) != _first_line(found[1]) else [
+        Unit(found[0].kind, found[0].path, found[0].items, inside, key, more=found[1:])
+    ]
+
+
+def _first_line(unit: Unit) -> str:
+    return str(unit.items[0]).strip()[:60]
