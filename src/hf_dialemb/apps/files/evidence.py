@@ -30,10 +30,16 @@ _FLAGS = {  # booleans that say who speaks: what is said where they are true, an
                             r"from_?me|me|assistant|staff)", re.IGNORECASE),
 }
 _OPAQUE = re.compile(r"[\W\d]*|[0-9a-fA-F-]{16,}|\S*\d{5,}\S*")
-_HIDDEN = re.compile(r"(.*/)?(is_?)?(private|internal|hidden|visually_hidden\w*|"
-                     r"is_visually_hidden_from_conversation|isThought|isMeta|isCompactSummary|"
-                     r"isSidechain|call|missed|deleted|is_?deleted|is_?unsent|is_?draft)", re.IGNORECASE)
-_PUBLISHED = re.compile(r"(.*/)?(is_?)?(public|published)", re.IGNORECASE)
+FLAG_KINDS = {  # booleans that say that nobody else saw a message, by name without "is"
+    **dict.fromkeys(("private", "internal", "hidden", "draft", "visually_hidden_from_conversation"), (True, "a private note")),
+    **dict.fromkeys(("public", "published"), (False, "a private note")),
+    **dict.fromkeys(("call", "missed"), (True, "a call")),
+    **dict.fromkeys(("meta", "compactsummary"), (True, "an entry of a trace that nobody says")),
+    "sidechain": (True, "a message between an agent and another agent"),
+    "thought": (True, "a thought of a model"),
+}
+"""From the name of a flag to the value that leaves a message out, and what the message is."""
+
 _START = re.compile(
     r"(.*/)?((start|begin|offset)(_?(time|offset|ts|timestamp|in)?_?(s|ms|millis|milliseconds|"
     r"seconds|secs|nanos|ticks)?)?|startOffsetNanos|BeginOffsetMillis|offsetInTicks|ts|timestamp/0|"
@@ -59,18 +65,18 @@ class Layout:
     group: Sequence[str] = ()
     thread: Sequence[str] = ()
     kinds: Sequence[str] = ()
-    hidden: Sequence[str] = ()
-    published: Sequence[str] = ()
     start: Sequence[str] = ()
     channel: Sequence[str] = ()
     parent: str = ""
     flags: Mapping[str, str] = field(default_factory=dict)
     row: Mapping[str, Any] = field(default_factory=dict)  # of a system whose words say too little
-    evidence: str = ""
+    system_speaks: bool = False  # whether the role system is of a speaker, not of a prompt
 
     @property
     def speaks(self) -> bool:
         """Whether the objects are messages of people, or pieces of a recording."""
+        if list(self.text) == ["value"] and list(self.role[:1]) in (["name"], ["type"]):
+            return False  # a name and its value
         return bool(self.text and (self.role or self.flags or self.channel or self.start))
 
 
@@ -123,7 +129,6 @@ def layout_of(items: Sequence[Record], rows: Sequence[Mapping[str, Any]] = ()) -
     names = row.get("name_at") or _ranked("name", _scalars(spoken, text), role[:1])
     starts = row.get("start") or _starts(filled)
     kinds = [path for path in filled if KINDS.fullmatch(path) and path not in role]
-    bools = [path for path, values in filled.items() if all(isinstance(v, bool) for v in values)]
     return Layout(
         role,
         names or role,
@@ -132,14 +137,12 @@ def layout_of(items: Sequence[Record], rows: Sequence[Mapping[str, Any]] = ()) -
         row.get("group") or _groups(filled, len(spoken)),
         row.get("thread", ()),
         row.get("kinds_at") or kinds,
-        [path for path in columns if path in bools and _HIDDEN.fullmatch(path)],
-        [path for path in columns if path in bools and _PUBLISHED.fullmatch(path)],
         starts,
         [path for path in filled if _CHANNEL.fullmatch(path) and not path.endswith("name")],
         next((name for name in _PARENTS if name in columns), ""),
         flags,
         row,
-        _evidence(role, spoken),
+        _system_speaks([str(value_at(item, role)).lower() for item in spoken]),
     )
 
 
@@ -328,8 +331,12 @@ def _is_offset(value: Any) -> bool:
         return False
 
 
-def _evidence(role: Sequence[str], spoken: Sequence[Record]) -> str:
-    if not role:
-        return ""
-    values = [str(item.get(role[0])) for item in spoken if item.get(role[0]) is not None]
-    return f"speaker: {role[0]} ({len(set(values))} values)"
+def _system_speaks(roles: Sequence[str]) -> bool:
+    """Return whether the role system answers: nobody else assists, and it does not begin."""
+    assisting = {role for role in roles if WELL_KNOWN.get(role) == "assistant"} - {"system"}
+    return not assisting and roles[:1] != ["system"] and roles.count("system") * 5 > len(roles)
+
+
+def value_at(flat: Record, paths: Sequence[str]) -> Any:
+    """Return the first of several fields that an object has."""
+    return next((flat[at] for at in paths if flat.get(at) not in _EMPTY), None)

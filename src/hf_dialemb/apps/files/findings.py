@@ -15,6 +15,7 @@ from ...data.raw_records import readable, shortened
 from ...data.reading_options import ReadingOptions
 from ...dialogue import ROLES, Dialogue
 from ...errors import InputError
+from .account import Account
 from .markup import Texts
 from .roles import IGNORE, REST, WELL_KNOWN, RoleMap
 from .messengers import is_notice
@@ -116,6 +117,7 @@ class Notes:
         self.roles = RoleMap(self.options.roles)
         self.times = Times(self.options.dates)
         self.texts = Texts(self.options.raw)
+        self.account = Account()
         self._places: dict[str, list[str]] = {}  # by kind
         self._first: dict[str, Problem] = {}
         self._counts: dict[str, int] = {}

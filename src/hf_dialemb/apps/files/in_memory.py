@@ -42,7 +42,7 @@ def find_in_hub_dataset(identifier: str, split: str, notes: Notes) -> Iterator[F
     """Read a dataset on the Hub as `read_rows` does, malformed rows too."""
     rows = hub_rows(identifier, split)
     first = list(islice(rows, _SURVEYED))  # a stream is read once: its first rows stand for all
-    passes = chain([first, first], [chain(first, rows)])
+    passes = chain([first, first, first], [chain(first, rows)])
     drafts = RecordDrafts(lambda: next(passes))
     if drafts.header:
         columns = ", ".join(drafts.header)

@@ -18,6 +18,7 @@ from ...data.source import decompressed
 from ...dialogue import Dialogue
 from ...errors import InputError
 from ...storage.files import check_not_read
+from .columns import parse_columns
 from .findings import Finding, Notes, Problem, from_drafts, from_record
 from .record_dialogues import Read, RecordDrafts
 from .table_files import find_in_table
@@ -56,6 +57,7 @@ def whole_chat(files: Sequence[Path], notes: Notes) -> dict[str, Any]:
     """Join the files of a channel or a chat: days, or numbered parts; users may lie beside."""
     people = [_json(folder / "users.json") for folder in (files[0].parent, files[0].parents[1])]
     whole: dict[str, Any] = {
+        "id": files[0].parent.name,
         "channel": files[0].parent.name,
         "users": next(filter(None, people), []),
         "messages": [],
@@ -110,9 +112,10 @@ def find_in_records(read: Read, name: str, notes: Notes) -> Iterator[Finding]:
     if not is_open and all(_is_written(record) for _, record in read()):
         yield from (from_record(place, record) for place, record in read())
         return
-    drafts = RecordDrafts(read, notes.options.columns)
+    drafts = RecordDrafts(read, parse_columns(options.columns))
     if not drafts.header:
         yield from from_drafts(drafts, notes)
+        drafts.take_account(notes)
         return
 
     def rows(_: Notes) -> Iterator[Row]:

@@ -113,7 +113,8 @@ def _in_files(folder: Path, notes: Notes) -> Iterator[Finding]:
                 record = whole_chat(several, notes)
                 findings = find_in_records(lambda: [(str(name), record)], str(name), notes)  # noqa: B023
             for finding in findings:
-                yield _named_by_file(finding, file.relative_to(folder))
+                is_part = file not in several
+                yield finding if is_part else _named_by_file(finding, file.relative_to(folder))
         except InputError as error:
             if "got no dialogue" in str(error) or "no column for content" in str(error):
                 notes.add("left out a file in which nobody says anything", str(file))

@@ -8,7 +8,7 @@ each path of lists from a sample of the file.
 import ast
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -155,8 +155,14 @@ def _holds(value: Record) -> bool:
 class Conversations:
     """Finds the conversations in the records of a file, after a look at some of them."""
 
-    def __init__(self, records: Iterable[Any], rows: Sequence[Mapping[str, Any]] = ()) -> None:
-        self._samples: dict[str, list[Record]] = {}
+    def __init__(
+        self,
+        records: Iterable[Any],
+        rows: Sequence[Mapping[str, Any]] = (),
+        columns: Mapping[str, str] | None = None,
+    ) -> None:
+        self._columns = columns or {}
+        self.samples: dict[str, list[Record]] = {}  # of objects, by path
         self._layouts: dict[str, Layout] = {}
         self._speaks: dict[str, bool] = {}
         self._rows = rows
@@ -169,7 +175,7 @@ class Conversations:
             return
         if isinstance(value, Mapping):
             if path.endswith(("[]", "*")):
-                kept = self._samples.setdefault(path, [])
+                kept = self.samples.setdefault(path, [])
                 if len(kept) < _SAMPLE:
                     kept.append(_plain(value))
             several = is_map(value)
@@ -181,15 +187,10 @@ class Conversations:
                 if isinstance(inner, Mapping | list):
                     self._sample(inner, f"{path}[]", depth + 1)
 
-    @property
-    def paths(self) -> list[str]:
-        """The paths of objects."""
-        return list(self._samples)
-
     def layout(self, path: str, items: Sequence[Any] = ()) -> Layout:
         """Return the fields of the objects at a path."""
         if path not in self._layouts:
-            sample = self._samples.get(path) or [_plain(item) for item in items[:_SAMPLE]]
+            sample = self.samples.get(path) or [_plain(item) for item in items[:_SAMPLE]]
             self._layouts[path] = layout_of(sample, self._rows)
         return self._layouts[path]
 
@@ -198,7 +199,7 @@ class Conversations:
         if path not in self._speaks:
             layout = self.layout(path, items)
             self._speaks[path] = False
-            inner = (at for at in self._samples if at.startswith(f"{path}."))
+            inner = (at for at in self.samples if at.startswith(f"{path}."))
             self._speaks[path] = layout.speaks and not any(
                 self._divides(layout, path, at) for at in inner
             )
@@ -221,9 +222,24 @@ class Conversations:
     def find(self, record: Any) -> list[Unit]:
         """Return the conversations in a record of a file."""
         record = _ready(record)
+        if "messages" in self._columns:
+            return self._named(record)
         if isinstance(record, Mapping) and self.speaks("[]", [record]) and not pair_of(record):
             return [Unit("messages", "[]", [record], [], layout=self.layout("[]"), is_row=True)]
         return self.units(record, "[]", [], "")
+
+    def _named(self, record: Any) -> list[Unit]:
+        """Return the messages that lie where the user says."""
+        items = record
+        for step in self._columns["messages"].split("/"):
+            items = opened(items.get(step)) if isinstance(items, Mapping) else None
+        if not isinstance(items, list):
+            return []
+        names = {field: [self._columns[field]] for field in ("role", "time", "name") if field in self._columns}
+        text = [self._columns.get("content", "content")]
+        layout = Layout(**{"role": ["role"], "name": names.get("role", ["role"]), "text": text, **names})
+        context = {"id": value_of(record, self._columns["id"])} if "id" in self._columns else {}
+        return [Unit("messages", "[]", items, [{**record, **context}], layout=layout)]
 
     def units(self, value: Any, path: str, context: list[Record], key: str) -> list[Unit]:
         """Return the conversations in a value."""
@@ -334,6 +350,11 @@ def description_of(value: Record) -> dict[str, Any]:
     return {**opening, "description": text}
 
 
+def value_of(record: Record, path: str) -> Any:
+    """Return what lies at the path of a user."""
+    return dict(flattened(record)).get(path)
+
+
 def _plain(value: Record) -> Record:
     """Return an object whose inner objects are opened too."""
     return {
@@ -379,6 +400,11 @@ def _of_pairs(lists: list[Any], path: str, context: list[Record], key: str) -> U
     return Unit("messages" if spoken else "exchanges", path, items, context, key, layout)
 
 
+def is_transcript(text: str) -> bool:
+    """Return whether a text has lines of several speakers."""
+    return len(_LINE.findall(text[:20000])) > 1
+
+
 def _texts(value: Record, path: str, inside: list[Record], key: str) -> list[Unit]:
     """Return texts in turn, or a transcript in one text, of an object that has nothing better."""
     for name, inner in value.items():
@@ -390,7 +416,7 @@ def _texts(value: Record, path: str, inside: list[Record], key: str) -> list[Uni
             return [Unit("texts", f"{path}.{name}[]", inner, inside, key)]
     found = []
     for name, inner in value.items():
-        if isinstance(inner, str) and len(_LINE.findall(inner[:20000])) > 1:
+        if isinstance(inner, str) and is_transcript(inner):
             found.append(Unit("transcript", f"{path}.{name}", [inner], inside, key))
     return found[:1] if len(found) < 2 or _first_line(found[0]) != _first_line(found[1]) else [
         Unit(found[0].kind, found[0].path, found[0].items, inside, key, more=found[1:])

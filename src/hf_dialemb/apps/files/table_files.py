@@ -4,14 +4,19 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 from ...errors import InputError, unknown_name
 from .findings import Draft, Finding, Notes, from_drafts
-from .table_rows import Rows, sheet_rows, text_rows
+from .record_dialogues import RecordDrafts, header_of_flat
+from .record_tables import opened
+from .table_rows import Rows, plain_cell, sheet_rows, text_rows
 from .turn_tables import Table
 from .workbook import read_sheets
+
+_SURVEYED = 200  # rows that show whether cells hold whole conversations
 
 
 def find_in_table(rows: Rows, name: str, notes: Notes) -> Iterator[Finding]:
@@ -22,8 +27,23 @@ def find_in_table(rows: Rows, name: str, notes: Notes) -> Iterator[Finding]:
     it has, or to the one before it. Other columns that have one value in each dialogue are
     metadata. Problems name the table.
     """
-    if next(rows(Notes()), None) is not None:
+    first = next(rows(Notes()), None)
+    if first is None:
+        return
+
+    def records() -> Iterator[tuple[str, Any]]:
+        header = list(map(str.strip, first.cells))
+        for number, row in enumerate(islice(rows(Notes()), 1, None), start=1):
+            cells = dict(zip(header, map(opened, map(plain_cell, row.cells)), strict=False))
+            yield f"{name}:{row.line}", {"": str(number), **cells}
+
+    sample = [record for _, record in islice(records(), _SURVEYED)]
+    if notes.options.columns or header_of_flat(sample) or not sample:
         yield from from_drafts(Table(rows, name, notes).drafts, notes)
+        return
+    drafts = RecordDrafts(records)
+    yield from from_drafts(drafts, notes)
+    drafts.take_account(notes)
 
 
 def find_in_file(path: Path, notes: Notes) -> Iterator[Finding]:

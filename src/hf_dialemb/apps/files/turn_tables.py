@@ -4,12 +4,9 @@ A row is a turn, what both sides said, or a whole conversation. Rows may stand i
 of a dialogue are put together by its id. What cells mean, the whole table decides.
 """
 
-import ast
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from datetime import timedelta
 from itertools import chain, groupby, islice, pairwise
 from pathlib import Path
@@ -19,11 +16,9 @@ from ...display import counted
 from ...errors import InputError
 from .columns import WIDE, lay_out, no_content
 from .findings import Draft, Notes, Problem, message_of
-from .record_dialogues import RecordDrafts
-from .markup import has_markup, plain_text
+from .markup import has_markup
 from .table_rows import Row, Rows, plain_cell
 from .times import joined
-from .transcripts import draft_of_text
 
 # of a spreadsheet
 _ERRORS = frozenset(("#N/A", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!", "#DIV/0!"))
@@ -59,11 +54,9 @@ _OURS = frozenset(
     ]
 )
 _MARKED = 0.2  # of a column's texts that have balanced tags, if it is HTML
-_WHOLE = 0.8  # of a column's texts that are conversations, if all are
 _PAUSE = timedelta(hours=4)  # that ends a conversation in a channel
 _LONG = 8 * 3600  # seconds between turns that may be of two dialogues
 _LOOKED_AT = 1000  # rows whose values show what a column is
-_LONGEST_RECORD = 1 << 20  # characters
 
 
 class Table:
@@ -90,18 +83,16 @@ class Table:
         self.missing = _MISSING
         self.count = 0
         self._survey()
-        self.has_roles = self.has_roles and not self.is_whole
-        if self.layout.needs_whole and not self.is_whole:
+        if self.layout.needs_whole:
             raise no_content(place, self.layout.header)
-        unused = ("role", "name") if self.is_whole else ()
-        taken = {at for field, at in fields.items() if field not in unused}
+        taken = set(fields.values())
         header = enumerate(self.layout.header)
         self.others = {name: at for at, name in header if name and at not in taken}
         self._differing: set[str] = set()  # of these, those that are no metadata
         self._worded: set[str] = set()  # and those that are no numbers
         self._is_known = False  # whether all rows were seen for that
         is_ticket = _TICKETS.search(f"{self.titles.get('id')} {self.titles.get('content')}")
-        self.is_mail = self.is_markup or (is_ticket is not None and not self.is_whole)
+        self.is_mail = self.is_markup or is_ticket is not None
 
     def drafts(self, notes: Notes) -> Iterator[Draft]:
         """Yield the dialogues in the order of their first rows.
@@ -162,7 +153,7 @@ class Table:
 
     def _survey(self) -> None:
         """Go through the whole table once, and note what holds of it."""
-        filled = marked = whole = blank = 0
+        filled = marked = blank = 0
         has_missing = False
         answers = Counter[str]()
         for key, number, row in self._keyed(self._body(Notes())):
@@ -176,11 +167,8 @@ class Table:
             for text in filter(None, (self.layout.cell(row.cells, name) for name in self.texts)):
                 filled += 1
                 marked += has_markup(text)
-                whole += len(_conversation("", text, Notes())) > 1
                 answers.update(_ANSWERS & {text})
         self.is_markup = marked > 0 and marked >= _MARKED * filled
-        is_row_each = len(self.rows_of) == self.count or "id" not in self.titles
-        self.is_whole = not self.is_wide and whole > _WHOLE * filled and is_row_each
         self.is_filled_down = 0 < len(self.rows_of) <= blank == self.count - len(self.rows_of)
         if has_missing:
             self.missing |= _ANSWERS
@@ -202,7 +190,7 @@ class Table:
                 f"got the id {id!r}, which a spreadsheet made of others; export the ids as text"
             )
             self.notes.put(Problem(f"{self.name}: rows of {id}", sentence, "warning"))
-        if self.is_wide or self.is_whole:
+        if self.is_wide:
             return
         if "role" not in self.titles:
             self.notes.guess(
@@ -257,7 +245,7 @@ class Table:
             messages,
             tuple(domains),
             tuple(problems),
-            self._time(first) if self.is_whole else "",
+            "",
             self._metadata(kept),
             self.is_mail,
             None if "id" in self.titles else _PAUSE,
@@ -327,11 +315,6 @@ class Table:
                     "left out a text that is only a word for a missing cell, such as nan or NULL"
                 )
                 notes.add(sentence, place)
-            elif self.is_whole:
-                messages = _conversation(place, text, notes)
-                if not messages:
-                    notes.add("left out a cell that holds no conversation, as the others do", place)
-                return messages
             elif text.strip() and not speaker:
                 notes.add("left out a turn without a speaker", place)
             else:
@@ -347,26 +330,3 @@ def _is_broken(id: str) -> bool:
 
 def _number(text: str) -> int | float:
     return int(text) if text.lstrip("-").isdecimal() else float(text.replace(",", "."))
-
-
-def _conversation(place: str, text: str, notes: Notes) -> list[dict[str, Any]]:
-    """Return the messages of a whole conversation in a cell.
-
-    JSON, what Python prints of it, or lines of speakers.
-    """
-    drafts: list[Draft] = []
-    if text[:1] in ("[", "{") and len(text) < _LONGEST_RECORD:
-        drafts = list(RecordDrafts(lambda: [(place, _literal(text))], None, is_cell=True)(notes))
-    elif "\n" in text or "<br" in text:
-        lines = (plain_text(text) if "<" in text else text).splitlines()
-        drafts = [draft_of_text(place, lines, notes)]
-    if len(drafts) != 1 or drafts[0].problems:
-        return []
-    return [dict(message) for message in drafts[0].messages]
-
-
-def _literal(text: str) -> Any:
-    for parse in (json.loads, ast.literal_eval):
-        with suppress(MemoryError, RecursionError, SyntaxError, ValueError):
-            return parse(text)
-    return None
