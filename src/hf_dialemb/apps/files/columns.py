@@ -250,7 +250,10 @@ class _Search:
 
         Prompt and response, or such as ``customer`` and ``agent_message``.
         """
-        places = {side: [index for _, index in self._fitting(side)] for side in WIDE}
+        places = {}
+        for side in WIDE:
+            ranked = self._fitting(side)
+            places[side] = [index for rank, index in ranked if rank == ranked[0][0]]
         if not any(rank < _WHOLE for rank, _ in self._fitting("content")):
             for position, name in enumerate(self.header):
                 word = re.sub(r"[\s_-]*(message|text|utterance|said|turn)$", "", name.casefold())

@@ -47,6 +47,7 @@ _START = re.compile(
     re.IGNORECASE,
 )
 _CHANNEL = re.compile(r"(.*/)?(media_?)?channel(_?(tag|label|index))?", re.IGNORECASE)
+_LINE = re.compile(r"(?:^|\n|<br\s*/?>|</p>)[^\S\n]*(?:\([^()]*\) )?[^\s:：<][^:：\n<]{0,39}[:：]")
 EARLIER = re.compile(r"quote[ds]?_|previous|referenc|repl(y|ied)_?to|in_?reply|original_", re.IGNORECASE)
 _MARKUP = re.compile(r"html|rich", re.IGNORECASE)
 _TAG = re.compile(r"</(p|div|span|a|b|i|blockquote|table|body)>|<br\s*/?>|&(amp|nbsp|lt|gt|quot);")
@@ -167,12 +168,27 @@ def _texts(filled: Mapping[str, list[Any]]) -> list[str]:
             continue
         if any(isinstance(value, list) and _are_messages(value) for value in lists):
             continue
-        if all(isinstance(value, str) for value in parts) and all(map(_is_address, parts)):
+        if all(isinstance(value, str) and _is_address(value) for value in parts):
+            continue
+        if all(isinstance(value, str) and is_transcript(value) for value in parts):
             continue
         if not EARLIER.search(path):
             ranked.append((_MARKUP.search(path) is not None, rank, path.count("/"), path))
     inner = [path for path in filled if _texts_within(filled[path])]
-    return [ranking[-1] for ranking in sorted(ranked)] or inner
+    return [ranking[-1] for ranking in sorted(ranked)] or inner or _longest(filled)
+
+
+def _longest(filled: Mapping[str, list[Any]]) -> list[str]:
+    """Return the field of long texts that differ, whatever its name is."""
+    scores = {
+        path: sum(map(words_of, values)) / len(values)
+        for path, values in filled.items()
+        if values and len(set(map(repr, values))) > 0.6 * len(values)
+        if not any(_is_address(text) or is_transcript(str(text)) for text in values)
+        and name_rank("time", path) is None
+    }
+    best = max(scores, key=lambda path: scores[path], default="")
+    return [best] if best and scores[best] >= 3 else []
 
 
 def _texts_within(values: list[Any]) -> str:
@@ -203,6 +219,11 @@ def _are_messages(items: Sequence[Any]) -> bool:
         for path in fields
         if path != "name" or "text" in first
     )
+
+
+def is_transcript(text: str) -> bool:
+    """Return whether a text has lines of several speakers."""
+    return len(_LINE.findall(text[:20000])) > 1
 
 
 def _is_address(value: Any) -> bool:

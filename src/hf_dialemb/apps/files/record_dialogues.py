@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import cache
@@ -14,12 +14,12 @@ from typing import Any
 from ...errors import InputError
 from .account import Account
 from .columns import name_rank
-from .evidence import EARLIER, Layout, Record, flattened, is_known, value_at
+from .evidence import EARLIER, Layout, Record, flattened, is_known, is_transcript, value_at
 from .findings import Draft, Notes, Problem, from_record
 from .joining import joined
 from .markup import plain_text
 from .message_parts import Message, called, message_in
-from .record_tables import Conversations, Unit, description_of, first_text, is_transcript, opened, pair_of
+from .record_tables import Conversations, Unit, description_of, first_text, opened, pair_of
 from .transcripts import draft_of_text
 
 Read = Callable[[], Iterable[tuple[str, Any]]]
@@ -52,8 +52,13 @@ class RecordDrafts:
         self.account = Account()
         self.tables = Conversations(sample, _system_rows(), columns or {})
         self._sizes = Counter[int]()  # by the hash of what records of a dialogue share
+        self._alike: dict[str, set[int]] = {}  # two values at most of what may be an id
         for _, unit, key in self._found(None):
             self._sizes[hash(key)] += isinstance(unit, Unit)
+            for path, value in _ranked(_fields(unit), "id") if isinstance(unit, Unit) else ():
+                values = self._alike.setdefault(path, set())
+                if len(values) < 2:
+                    values.add(hash(value))
 
     def __call__(self, notes: Notes) -> Iterator[Draft]:
         """Make the dialogues."""
@@ -139,7 +144,9 @@ class RecordDrafts:
         self, place: str, unit: Unit, spoken: Mapping[str, list[Message]], notes: Notes
     ) -> Iterator[Draft]:
         context = _fields(unit)
-        id, id_path = _id(unit, context)
+        several = len(self._sizes) > 1
+        constant = {path for path, values in self._alike.items() if several and len(values) < 2}
+        id, id_path = _id(unit, context, constant)
         time_path, time = next(iter(_ranked(context, "time")), ("", ""))
         domains = context.get("domains")
         metadata = _metadata(context, (id_path, time_path, "domains", ""))
@@ -419,14 +426,16 @@ def _ranked(fields: Record, kind: str) -> list[tuple[str, Any]]:
     return [(path, fields[path]) for _, path in sorted(ranks, key=lambda part: part[0])]
 
 
-def _id(unit: Unit, context: Record) -> tuple[Any, str]:
-    """Return the id of a conversation, and its field."""
-    for path, value in _ranked(context, "group") or _ranked(context, "id"):
+def _id(unit: Unit, context: Record, but: Collection[str] = ()) -> tuple[Any, str]:
+    """Return the id of a conversation, and its field, which is none that never differs."""
+    ids = _ranked({path: context[path] for path in context if path not in but}, "id")
+    named = [("", context[""])] if "" in context else []
+    for path, value in _ranked(context, "group") or named or ids:
         return (value.rpartition("/conversations/")[2] if isinstance(value, str) else value), path
     for path, value in context.items():
         if isinstance(value, str) and "/conversations/" in value:
             return value.rpartition("/conversations/")[2], path
-    return context.get("", unit.key if unit.kind == "messages" else ""), ""
+    return unit.key if unit.kind == "messages" else "", ""
 
 
 def _metadata(context: Record, used: Sequence[str]) -> dict[str, Any]:

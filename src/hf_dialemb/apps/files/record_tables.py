@@ -15,7 +15,7 @@ from typing import Any
 
 from .columns import name_rank
 from .recordings import with_pieces, with_sessions
-from .evidence import Layout, Record, flattened, is_known, layout_of, words_of
+from .evidence import Layout, Record, flattened, is_known, is_transcript, layout_of, words_of
 
 _SAMPLE = 300  # objects of a path that show what their fields are
 _DEEPEST = 14
@@ -29,7 +29,6 @@ _ANSWERED = (
     "reply|assistant|gpt|bot|choices|chosen"
 ).split("|")
 _DOTTED = re.compile(r"[A-Za-z_][\w-]*(\.[\w-]+)+")
-_LINE = re.compile(r"(?:^|\n|<br\s*/?>|</p>)[^\S\n]*(?:\([^()]*\) )?[^\s:：<][^:：\n<]{0,39}[:：]")
 _NOT_SAID = re.compile(
     r"(tags?|labels?|topics?|domains?|services?|urls?|ids?|models?|keywords?|categories|roles|"
     r"speakers|users|participants|languages?|personality|persona\w*|candidates)"
@@ -254,7 +253,8 @@ class Conversations:
         items = [_plain(item) if isinstance(item, Mapping) else item for item in map(opened, value)]
         objects = [item for item in items if isinstance(item, Mapping)]
         if objects:
-            if context and all(map(pair_of, objects)) and not self.speaks(path, objects):
+            is_asked = context and all(map(pair_of, objects)) and not self.speaks(path, objects)
+            if is_asked and not any(map(_has_id, objects)):
                 layout = self.layout(path, objects)
                 return [Unit("exchanges", path, items, context, key, layout)]
             if self.speaks(path, objects):
@@ -355,6 +355,10 @@ def value_of(record: Record, path: str) -> Any:
     return dict(flattened(record)).get(path)
 
 
+def _has_id(value: Record) -> bool:
+    return any(name_rank("id", str(n)) is not None or name_rank("group", str(n)) is not None for n in value)
+
+
 def _plain(value: Record) -> Record:
     """Return an object whose inner objects are opened too."""
     return {
@@ -398,11 +402,6 @@ def _of_pairs(lists: list[Any], path: str, context: list[Record], key: str) -> U
     items = [dict(zip(names, item, strict=True)) for item in lists]
     layout = Layout(role=["role"], text=["content"], name=["role"])
     return Unit("messages" if spoken else "exchanges", path, items, context, key, layout)
-
-
-def is_transcript(text: str) -> bool:
-    """Return whether a text has lines of several speakers."""
-    return len(_LINE.findall(text[:20000])) > 1
 
 
 def _texts(value: Record, path: str, inside: list[Record], key: str) -> list[Unit]:

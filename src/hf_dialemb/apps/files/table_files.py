@@ -13,7 +13,7 @@ from .findings import Draft, Finding, Notes, from_drafts
 from .record_dialogues import RecordDrafts, header_of_flat
 from .record_tables import opened
 from .table_rows import Rows, plain_cell, sheet_rows, text_rows
-from .turn_tables import Table
+from .turn_tables import Table, are_numbers, number_of
 from .workbook import read_sheets
 
 _SURVEYED = 200  # rows that show whether cells hold whole conversations
@@ -31,16 +31,20 @@ def find_in_table(rows: Rows, name: str, notes: Notes) -> Iterator[Finding]:
     if first is None:
         return
 
+    numbers: set[str] = set()
+
     def records() -> Iterator[tuple[str, Any]]:
         header = list(map(str.strip, first.cells))
         for number, row in enumerate(islice(rows(Notes()), 1, None), start=1):
             cells = dict(zip(header, map(opened, map(plain_cell, row.cells)), strict=False))
+            cells |= {title: number_of(cells[title]) for title in numbers if cells.get(title)}
             yield f"{name}:{row.line}", {"": str(number), **cells}
 
     sample = [record for _, record in islice(records(), _SURVEYED)]
     if notes.options.columns or header_of_flat(sample) or not sample:
         yield from from_drafts(Table(rows, name, notes).drafts, notes)
         return
+    numbers |= {title for title in sample[0] if title and are_numbers(row[title] for row in sample)}
     drafts = RecordDrafts(records)
     yield from from_drafts(drafts, notes)
     drafts.take_account(notes)

@@ -286,7 +286,7 @@ class Table:
             if self._is_known and values and name not in self._differing:
                 (value,) = values
                 title = f"{name}_column" if name.casefold() in _OURS else name
-                metadata[title] = value if name in self._worded else _number(value)
+                metadata[title] = value if name in self._worded else number_of(value)
         return metadata
 
     def _time(self, row: Row) -> str:
@@ -328,5 +328,12 @@ def _is_broken(id: str) -> bool:
     return id in _ERRORS or _BROKEN.fullmatch(id) is not None
 
 
-def _number(text: str) -> int | float:
+def are_numbers(values: Iterable[Any]) -> bool:
+    """Return whether all values that are there are texts of numbers."""
+    filled = [value for value in values if value not in ("", None)]
+    return bool(filled) and all(isinstance(v, str) and _NUMBER.fullmatch(v) for v in filled)
+
+
+def number_of(text: str) -> int | float:
+    """Return the number that a text is."""
     return int(text) if text.lstrip("-").isdecimal() else float(text.replace(",", "."))
