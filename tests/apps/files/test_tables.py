@@ -31,7 +31,7 @@ def write(path, *rows, encoding="utf-8"):
 def fields_of(header, rows=1):
     """The column of each field, by its header."""
     cells = header.split(",")
-    layout = lay_out("t", cells, lambda columns: (*[rows] * len(columns), rows), Notes())
+    layout = lay_out("t", cells, lambda columns: (*[rows] * len(columns), rows), Notes(), lambda _: set())
     return {field: cells[position] for field, position in layout.positions.items()}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 _LONG = 3  # words of a text that counts
 _LOST = 0.1  # of all words, from which on a file has not been read well
-_SHOWN = 3  # paths of the remainder that are named
+_SHOWN = 4  # paths of the remainder that are named
 
 
 class Account:
@@ -17,7 +17,8 @@ class Account:
 
     def __init__(self) -> None:
         self.said: set[int] = set()  # hashes of what is said, or named
-        self.words: Counter[str] = Counter()  # "said" and "left out"
+        self.noted: set[int] = set()  # hashes of what was left out for a reason that is told
+        self.words: Counter[str] = Counter()  # "said" and "noted"
         self.left: Counter[str] = Counter()  # words by path
         self.texts: Counter[str] = Counter()  # texts by path
 
@@ -26,14 +27,19 @@ class Account:
         if isinstance(value, str):
             self.said.add(hash(value.strip()))
 
+    def note(self, value: Any) -> None:
+        """Know the texts of what is left out for a reason."""
+        self.noted.update(hash(text.strip()) for _, text in texts_in(value, ""))
+
     def take(self, value: Any, path: str = "") -> None:
         """Count the long texts in a record."""
         for place, text in texts_in(value, path):
             count = text.count(" ") + 1
             if count < _LONG:
                 continue
-            if hash(text.strip()) in self.said:
-                self.words["said"] += count
+            known = hash(text.strip())
+            if known in self.said or known in self.noted:
+                self.words["said" if known in self.said else "noted"] += count
             else:
                 self.add(place, count)
 
@@ -46,7 +52,7 @@ class Account:
     def lost(self) -> float:
         """The share of words that are neither said nor named."""
         rest = self.left.total()
-        return rest / max(rest + self.words["said"], 1)
+        return rest / max(rest + self.words.total(), 1)
 
     @property
     def is_short(self) -> bool:
@@ -61,11 +67,11 @@ class Account:
 
     def lines(self) -> list[str]:
         """Return the account in at most five lines."""
-        rest = self.left.total()
-        total = rest + self.words["said"]
+        total = self.left.total() + self.words.total()
+        said, noted = self.words["said"], self.words["noted"]
         lines = [
-            f"Words of long texts: {total:,}",
-            f"  in turns, names and metadata: {self.words['said']:,} ({1 - self.lost:.0%})",
+            f"Words of long texts: {total:,}; in turns, names and metadata {said:,}, left out for "
+            f"a reason {noted:,}, lost {self.left.total():,} ({self.lost:.0%})"
         ]
         for path, count in self.left.most_common(_SHOWN):
             share = count / max(total, 1)

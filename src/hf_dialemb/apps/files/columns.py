@@ -222,7 +222,8 @@ class _Search:
 
     def _is_flag(self, index: int) -> bool:
         """Return whether a column has true and false, or one value that is neither."""
-        return self.values(index) <= {"True", "False", "true", "false", ""}
+        values = self.values(index)
+        return bool(values) and values <= {"True", "False", "true", "false", ""}
 
     def _saying_roles(self) -> list[int]:
         """Return the columns whose values are words of roles, whatever their names."""

@@ -50,7 +50,8 @@ _CHANNEL = re.compile(r"(.*/)?(media_?)?channel(_?(tag|label|index))?", re.IGNOR
 _LINE = re.compile(r"(?:^|\n|<br\s*/?>|</p>)[^\S\n]*(?:\([^()]*\) )?[^\s:：<][^:：\n<]{0,39}[:：]")
 EARLIER = re.compile(r"quote[ds]?_|previous|referenc|repl(y|ied)_?to|in_?reply|original_", re.IGNORECASE)
 _MARKUP = re.compile(r"html|rich", re.IGNORECASE)
-_TAG = re.compile(r"</(p|div|span|a|b|i|blockquote|table|body)>|<br\s*/?>|&(amp|nbsp|lt|gt|quot);")
+_TAG = re.compile(r"</(p|div|span|a|b|i|blockquote|table|body)>|<br\s*/?>")
+_MARKED = 0.2  # of texts that have tags, if all are HTML
 _PARENTS = ("parent", "parentId", "parentMessageId", "parent_message_uuid", "parent_id",
             "parentUuid")
 
@@ -71,6 +72,8 @@ class Layout:
     parent: str = ""
     flags: Mapping[str, str] = field(default_factory=dict)
     row: Mapping[str, Any] = field(default_factory=dict)  # of a system whose words say too little
+    is_markup: bool = False  # whether the texts are HTML
+    is_recording: bool = False  # whether the objects are pieces of a recording
     system_speaks: bool = False  # whether the role system is of a speaker, not of a prompt
 
     @property
@@ -130,20 +133,24 @@ def layout_of(items: Sequence[Record], rows: Sequence[Mapping[str, Any]] = ()) -
     names = row.get("name_at") or _ranked("name", _scalars(spoken, text), role[:1])
     starts = row.get("start") or _starts(filled)
     kinds = [path for path in filled if KINDS.fullmatch(path) and path not in role]
+    named = names or [path for path in ("name",) if path in filled and path not in role]
+    texts = [str(value_at(item, text)) for item in spoken]
     return Layout(
-        role,
-        names or role,
-        text,
-        row.get("time") or _ranked("time", filled, [*text, *starts]),
-        row.get("group") or _groups(filled, len(spoken)),
-        row.get("thread", ()),
-        row.get("kinds_at") or kinds,
-        starts,
-        [path for path in filled if _CHANNEL.fullmatch(path) and not path.endswith("name")],
-        next((name for name in _PARENTS if name in columns), ""),
-        flags,
-        row,
-        _system_speaks([str(value_at(item, role)).lower() for item in spoken]),
+        role=role,
+        name=named or role,
+        text=text,
+        time=row.get("time") or _ranked("time", filled, [*text, *starts]),
+        group=row.get("group") or _groups(filled, len(spoken)),
+        thread=row.get("thread", ()),
+        kinds=kinds,
+        start=starts,
+        channel=[path for path in filled if _CHANNEL.fullmatch(path)],
+        parent=next((name for name in _PARENTS if name in columns), ""),
+        flags=flags,
+        row=row,
+        is_markup=len(list(filter(_TAG.search, texts))) > _MARKED * len(texts),
+        is_recording=bool(starts) or text[:1] == ["transcript"],
+        system_speaks=_system_speaks([str(value_at(item, role)).lower() for item in spoken]),
     )
 
 

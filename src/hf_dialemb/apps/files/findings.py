@@ -26,6 +26,7 @@ logger = logging.getLogger(__name__)
 Message = Mapping[str, Any]
 _LONGEST_MESSAGE = 600
 _QUOTED = re.compile(r"'[^']*'|[0-9][0-9,]*")
+_WHERE = "if that was said, say where with --columns 'messages=PATH,role=PATH,content=PATH'"
 _REACTION = re.compile(
     "(?:Liked|Loved|Disliked|Laughed at|Emphasi[sz]ed|Questioned|Reacted .{1,8} to) [“\"](.*)[”\"]",
     re.DOTALL,
@@ -188,6 +189,10 @@ class Notes:
             for name in self.roles.given
             if name not in {*self.roles.met, REST}
         ]
+        if self.account.is_short:
+            sentence = f"{self.account.lost:.0%} of all words of long texts are in no turn and no metadata: "
+            sentence += "; ".join(line.strip() for line in self.account.lines()[1:])
+            problems.append(Problem(place, f"{sentence}; {_WHERE}", "warning"))
         if sentence := self.roles.guess():
             problems.append(Problem(place, sentence, "guess"))
         return problems + self.problems(place)
@@ -371,8 +376,11 @@ def with_remarks(findings: Iterable[Finding], notes: Notes, place: str | Path) -
     yield from findings
     remarks = notes.remarks(str(place))
     if notes.options.strict:
-        for guess in (remark for remark in remarks if remark.severity == "guess"):
-            raise InputError(f"{guess}; with --strict nothing is guessed")
+        for remark in remarks:
+            if remark.severity == "guess":
+                raise InputError(f"{remark}; with --strict nothing is guessed")
+            if remark.message.endswith(_WHERE):
+                raise InputError(f"{remark}; with --strict nothing is lost")
     yield Finding(str(place), remarks=tuple(remarks))
 
 

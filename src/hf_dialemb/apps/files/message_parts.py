@@ -102,6 +102,8 @@ def message_in(
     elif role:
         yield from _said(flat, layout, people, {"role": role, "name": called(name)})
     elif value_at(flat, layout.text) is not None:
+        if list(layout.role[:1]) == ["role"]:
+            raise ValueError  # of a chat, where each message has one
         yield {"left_out": "a message without a speaker"}
 
 
@@ -118,7 +120,7 @@ def _speaker(
             role = true if flat[path] else _OTHER[true]
     if default and not is_known(str(role)):
         role = default
-    if role is None and layout.start:
+    if role is None and layout.is_recording:
         return "None", ""
     if isinstance(role, int) and layout.role and re.search("speaker(_?id)?$", layout.role[0], re.I):
         role = layout.row.get("roles", {}).get(str(role), f"speaker {role}")
@@ -194,11 +196,11 @@ def _said(
     message |= {field: flat[field] for field in _LABELS if _are_labels(flat.get(field))}
     if (time := value_at(flat, layout.time)) is not None:
         message["time"] = time
-    if layout.start:
+    if layout.is_recording:
         message["start"] = value_at(flat, layout.start)
         message["channel"] = value_at(flat, layout.channel)
         message["speaker"] = None if message["role"] == "None" else message["role"]
-    is_markup = re.search("html|rich", path.lower()) or re.search(r"</\w+>|<br\b", content)
+    is_markup = layout.is_markup or re.search("html|rich", path.lower())
     is_plain = "plain" in path.lower() or flat.get("body/contentType") == "text"
     yield {**message, "content": content, "markup": bool(is_markup) and not is_plain, "raw": texts}
 

@@ -19,7 +19,7 @@ from .findings import Draft, Notes, Problem, from_record
 from .joining import joined
 from .markup import plain_text
 from .message_parts import Message, called, message_in
-from .record_tables import Conversations, Unit, description_of, first_text, opened, pair_of
+from .record_tables import Conversations, Unit, description_of, first_text, opened, pair_of, plain
 from .transcripts import draft_of_text
 
 Read = Callable[[], Iterable[tuple[str, Any]]]
@@ -50,7 +50,7 @@ class RecordDrafts:
         sample = [item for _, item in islice(read(), _SURVEYED) if not isinstance(item, InputError)]
         self.header = [] if columns and "messages" in columns else header_of_flat(sample)
         self.account = Account()
-        self.tables = Conversations(sample, _system_rows(), columns or {})
+        self.tables = Conversations(sample, system_rows(), columns or {})
         self._sizes = Counter[int]()  # by the hash of what records of a dialogue share
         self._alike: dict[str, set[int]] = {}  # two values at most of what may be an id
         for _, unit, key in self._found(None):
@@ -128,6 +128,7 @@ class RecordDrafts:
             latest = [beside | message for message in latest]
             for other in unit.more:
                 notes.add(f"left out another version of a dialogue ({other.path})", where)
+                self.account.note([other.items, other.context[-1:] if other.kind == "pair" else []])
             messages = continued(messages, latest)
         spoken: dict[str, list[Message]] = {}
         for message in messages:
@@ -135,7 +136,9 @@ class RecordDrafts:
                 notes.add(f"left out {message['left_out']}", message["place"])
             else:
                 spoken.setdefault(message.pop("group", ""), []).append(message)
-        if spoken:
+        if spoken and not any(turn["content"] for several in spoken.values() for turn in several):
+            yield Draft(place, "", (), problems=from_record(place, {"messages": first.items}).problems)
+        elif spoken:
             yield from self._divided(place, first, spoken, notes)
         else:
             notes.add("left out a dialogue in which nobody says anything", place)
@@ -160,11 +163,11 @@ class RecordDrafts:
             for text in (*turn.pop("raw", ()), turn["content"], turn["role"], turn.get("name")):
                 self.account.keep(text)
         for key, several in spoken.items():
-            divides = named and not key and not is_whole and not unit.layout.start
+            divides = named and not key and not is_whole and not unit.layout.is_recording
             yield Draft(
                 place,
                 key or id,
-                joined(place, several, notes) if unit.layout.start else several,
+                joined(place, several, notes) if unit.layout.is_recording else several,
                 domains if isinstance(domains, list | tuple) else (),
                 time=time,
                 metadata=metadata,
@@ -236,16 +239,17 @@ class RecordDrafts:
         threads = Counter(str(value_at(item, unit.layout.thread)) for item in flat)
         for item in on_path(items, unit.layout, last):
             if "left_out" in item:
+                self.account.note(item)
                 yield dict(item)
                 continue
             replies = self._replies(unit, item)
             beside = _beside(item, unit, threads, bool(replies))
-            for message in message_in(item, unit.layout, people):
-                yield {**message, **beside}
-            for layout, inner in replies:
-                for reply in inner:
-                    for message in message_in(reply, layout, people):
-                        yield {**message, **beside}
+            several = [(item, unit.layout), *((reply, near) for near, some in replies for reply in some)]
+            for said, layout in several:
+                for message in message_in(said, layout, people):
+                    if "left_out" in message:
+                        self.account.note(said)
+                    yield {**message, **beside}
 
 
 def _beside(item: Record, unit: Unit, threads: Mapping[str, int], has_replies: bool) -> Message:
@@ -274,7 +278,7 @@ def _unread(place: str, record: Any, notes: Notes) -> Iterator[tuple[str, Proble
 
 
 @cache
-def _system_rows() -> list[dict[str, Any]]:
+def system_rows() -> list[dict[str, Any]]:
     """Return the rows of systems whose own words say too little."""
     text = Path(__file__).with_name("systems.toml").read_text(encoding="utf-8")
     return list(tomllib.loads(text)["systems"])
@@ -333,8 +337,8 @@ def on_path(items: Sequence[Record], layout: Layout, last: Any = None) -> Iterat
         path.append(place)
         place = parents[place]
     yield from (nodes[name] for name in reversed(path))
-    for _ in nodes.keys() - set(path):
-        yield {"left_out": "a message of a branch that was abandoned"}
+    for name in nodes.keys() - set(path):
+        yield {"left_out": "a message of a branch that was abandoned", "raw": nodes[name]}
 
 
 def _people(unit: Unit) -> dict[str, Record]:
@@ -409,8 +413,8 @@ def _fields(unit: Unit) -> dict[str, Any]:
                 fields.setdefault(path, value)
     for level in map(opened, reversed(unit.context)):
         sides = pair_of(level) if unit.kind == "pair" else ()
-        for path, value in flattened(level if isinstance(level, Mapping) else {}):
-            if path.split("/")[0] not in sides:
+        for path, value in flattened(plain(level) if isinstance(level, Mapping) else {}):
+            if path.split("/")[0] not in sides and value not in unit.items:
                 fields.setdefault(path, value)
     return {path: value for path, value in fields.items() if isinstance(value, str | int | float | list)}
 

@@ -11,11 +11,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import Any
 
 from .columns import name_rank
 from .recordings import with_pieces, with_sessions
-from .evidence import Layout, Record, flattened, is_known, is_transcript, layout_of, words_of
+from .evidence import Layout, Record, flattened, is_known, is_program, is_transcript, layout_of, words_of
 
 _SAMPLE = 300  # objects of a path that show what their fields are
 _DEEPEST = 14
@@ -64,7 +65,7 @@ class Unit:
 
 def opened(value: Any) -> Any:
     """Return a value with its JSON read, its dotted names nested and its columns as rows."""
-    if isinstance(value, str) and value[:1] in ("{", "[") and 2 < len(value) < _LONGEST:
+    if isinstance(value, str) and value[:1] in ("{", "[") and 1 < len(value) < _LONGEST:
         inner = parsed(value)
         return opened(inner) if isinstance(inner, Mapping | list) else value
     if isinstance(value, list) and value and isinstance(value[0], Mapping):
@@ -73,6 +74,8 @@ def opened(value: Any) -> Any:
             pairs = {str(item["key"]): next(iter(item["value"].values()), None) for item in value}
             return opened(pairs)
         return value
+    if isinstance(value, date):
+        return value.isoformat()
     if not isinstance(value, Mapping):
         return value
     dotted = [inner for name, inner in value.items() if _DOTTED.fullmatch(str(name))]
@@ -176,7 +179,7 @@ class Conversations:
             if path.endswith(("[]", "*")):
                 kept = self.samples.setdefault(path, [])
                 if len(kept) < _SAMPLE:
-                    kept.append(_plain(value))
+                    kept.append(plain(value))
             several = is_map(value)
             for name, inner in value.items():
                 if isinstance(inner, Mapping | list) or (isinstance(inner, str) and inner[:1] in "{["):
@@ -189,7 +192,7 @@ class Conversations:
     def layout(self, path: str, items: Sequence[Any] = ()) -> Layout:
         """Return the fields of the objects at a path."""
         if path not in self._layouts:
-            sample = self.samples.get(path) or [_plain(item) for item in items[:_SAMPLE]]
+            sample = self.samples.get(path) or [plain(item) for item in items[:_SAMPLE]]
             self._layouts[path] = layout_of(sample, self._rows)
         return self._layouts[path]
 
@@ -250,7 +253,7 @@ class Conversations:
         return self._in_list(value, f"{path}[]", context, key)
 
     def _in_list(self, value: list[Any], path: str, context: list[Record], key: str) -> list[Unit]:
-        items = [_plain(item) if isinstance(item, Mapping) else item for item in map(opened, value)]
+        items = [plain(item) if isinstance(item, Mapping) else item for item in map(opened, value)]
         objects = [item for item in items if isinstance(item, Mapping)]
         if objects:
             is_asked = context and all(map(pair_of, objects)) and not self.speaks(path, objects)
@@ -285,7 +288,7 @@ class Conversations:
             return [Unit("pair", path, list(sides), inside, key)]
         several = is_map(value)
         if several and self.speaks(f"{path}.*", list(value.values())):
-            items = [{"id": name, **_plain(item)} for name, item in value.items()]
+            items = [{"id": name, **plain(item)} for name, item in value.items()]
             return [Unit("messages", path, items, context, key, self.layout(f"{path}.*"))]
         found: list[Unit] = []
         for name, inner in value.items():
@@ -359,10 +362,10 @@ def _has_id(value: Record) -> bool:
     return any(name_rank("id", str(n)) is not None or name_rank("group", str(n)) is not None for n in value)
 
 
-def _plain(value: Record) -> Record:
+def plain(value: Record) -> Record:
     """Return an object whose inner objects are opened too."""
     return {
-        name: opened(inner) if isinstance(inner, Mapping | list | str) and name != "content" else inner
+        name: inner if name == "content" and isinstance(inner, str) else opened(inner)
         for name, inner in value.items()
     }
 
@@ -386,6 +389,8 @@ def _alike(outer: Layout, inner: Layout) -> bool:
 def first_text(unit: Unit) -> str:
     for item in unit.items:
         flat = dict(flattened(item)) if isinstance(item, Mapping) else {"": item}
+        if any(is_program(str(flat.get(path))) for path in unit.layout.role):
+            continue
         for path in unit.layout.text or [""]:
             if isinstance(flat.get(path), str) and flat[path].strip():
                 return " ".join(flat[path].casefold().split())[:200]

@@ -42,7 +42,9 @@ def find_in_table(rows: Rows, name: str, notes: Notes) -> Iterator[Finding]:
 
     sample = [record for _, record in islice(records(), _SURVEYED)]
     if notes.options.columns or header_of_flat(sample) or not sample:
-        yield from from_drafts(Table(rows, name, notes).drafts, notes)
+        table = Table(rows, name, notes)
+        yield from from_drafts(table.drafts, notes)
+        table.take_account(notes)
         return
     numbers |= {title for title in sample[0] if title and are_numbers(row[title] for row in sample)}
     drafts = RecordDrafts(records)
@@ -67,6 +69,8 @@ def find_in_file(path: Path, notes: Notes) -> Iterator[Finding]:
         return chain.from_iterable(table.drafts(notes) for table in tables)
 
     yield from from_drafts(drafts, notes)
+    for table in tables:
+        table.take_account(notes)
 
 
 def _chosen_sheets(path: Path, notes: Notes) -> list[Table]:

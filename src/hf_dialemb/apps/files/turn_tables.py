@@ -82,6 +82,8 @@ class Table:
         self.clashing: set[str] = set()  # ids that another sheet has too
         self.missing = _MISSING
         self.count = 0
+        self.words: Counter[int] = Counter()  # of long texts, by column
+        self.long: Counter[int] = Counter()  # such texts
         self._survey()
         if self.layout.needs_whole:
             raise no_content(place, self.layout.header)
@@ -163,6 +165,7 @@ class Table:
             numbers.append(number)
             self.count = number + 1
             blank += "id" in self.titles and not self._name(row)
+            self._count_words(row)
             has_missing = has_missing or not _MISSING.isdisjoint(row.cells)
             for text in filter(None, (self.layout.cell(row.cells, name) for name in self.texts)):
                 filled += 1
@@ -177,6 +180,22 @@ class Table:
                 sentence = f"kept {word!r} as what was said ({counted(count, 'time')})"
                 self.notes.add(sentence, self.name)
         self._tell()
+
+    def _count_words(self, row: Row) -> None:
+        for at, cell in enumerate(row.cells):
+            count = cell.count(" ") + 1
+            if count > 2:
+                self.words[at] += count
+                self.long[at] += 1
+
+    def take_account(self, notes: Notes) -> None:
+        """Count the words of all columns; those that differ within a dialogue are lost."""
+        lost = {self.others[name]: name for name in self._differing}
+        for at, words in self.words.items():
+            if at in lost:
+                notes.account.add(lost[at], words, self.long[at])
+            else:
+                notes.account.words["said"] += words
 
     def _tell(self) -> None:
         """Note how rows became dialogues."""
