@@ -19,18 +19,64 @@ WORDS = (
     "router hotel lesson kitchen doctor signal"
 ).split()
 OPENINGS = ("my {} is broken since {}", "where is the {} of {}", "I would like a {} for the {}")
-REPLIES = ("we look after the {} and the {}", "please send the {} with the {}", "the {} is in the {}")
-TEXTS = ("text", "content", "message", "body", "utterance", "msg", "said_text", "value", "line_text")
-PEOPLE = ("speaker", "role", "author", "sender", "from", "user", "participant", "who", "speaker_name")
+REPLIES = (
+    "we look after the {} and the {}",
+    "please send the {} with the {}",
+    "the {} is in the {}",
+)
+TEXTS = (
+    "text",
+    "content",
+    "message",
+    "body",
+    "utterance",
+    "msg",
+    "said_text",
+    "value",
+    "line_text",
+)
+PEOPLE = (
+    "speaker",
+    "role",
+    "author",
+    "sender",
+    "from",
+    "user",
+    "participant",
+    "who",
+    "speaker_name",
+)
 TIMES = ("time", "timestamp", "created_at", "date", "sent_at")
-LISTS = ("messages", "turns", "lines", "entries", "log", "talk", "events", "thread", "utterances", "xs")
+LISTS = (
+    "messages",
+    "turns",
+    "lines",
+    "entries",
+    "log",
+    "talk",
+    "events",
+    "thread",
+    "utterances",
+    "xs",
+)
 IDS = ("id", "conversation_id", "call_id", "chat_id", "dialog_id", "session_id", "ticket_id")
 WRAPPERS = ("data", "items", "conversations", "export", "payload", "result", "january", "calls")
 SPEAKERS = (("customer", "agent"), ("user", "assistant"), ("Ann", "Bob"), ("Visitor", "Eva S."))
-PAIRS = (("question", "answer"), ("prompt", "response"), ("input", "output"), ("request", "response"))
+PAIRS = (
+    ("question", "answer"),
+    ("prompt", "response"),
+    ("input", "output"),
+    ("request", "response"),
+)
 NOISE = {
-    "status": "closed", "lang": "en", "is_open": False, "score": 0.5, "url": "https://x.org/a",
-    "tags": ["a", "b"], "uuid": "8f14e45f-ceea-467f-a0e6-6c9b2f1d3c11", "version": 3,
+    "status": "closed",
+    "lang": "en",
+    "is_open": False,
+    "score": 0.5,
+    "url": "https://x.org/a",
+    "tags": ["a", "b"],
+    "uuid": "8f14e45f-ceea-467f-a0e6-6c9b2f1d3c11",
+    "version": 3,
 }
 Truth = dict[str, list[tuple[int, str]]]  # by id: number of the speaker, text
 
@@ -53,8 +99,12 @@ def structure(seed: int) -> tuple[Any, Truth, dict[str, str]]:
     truth = conversations(draw)
     kind = draw.choice(("objects", "objects", "rows", "pairs", "texts", "lists", "columns"))
     names = {
-        "text": draw.choice(TEXTS), "who": draw.choice(PEOPLE), "time": draw.choice(TIMES),
-        "list": draw.choice(LISTS), "id": draw.choice(IDS), "kind": kind,
+        "text": draw.choice(TEXTS),
+        "who": draw.choice(PEOPLE),
+        "time": draw.choice(TIMES),
+        "list": draw.choice(LISTS),
+        "id": draw.choice(IDS),
+        "kind": kind,
     }
     speakers = draw.choice(SPEAKERS)
     noise = dict(draw.sample(sorted(NOISE.items()), draw.randint(0, 4)))
@@ -63,7 +113,11 @@ def structure(seed: int) -> tuple[Any, Truth, dict[str, str]]:
     def message(side: int, text: str, place: int) -> dict[str, Any]:
         who: Any = speakers[side]
         who = {"name": who, "id": f"u{side}"} if is_deep else who
-        made = {names["who"]: who, names["text"]: text, names["time"]: f"2024-03-02T10:{place:02}:00"}
+        made = {
+            names["who"]: who,
+            names["text"]: text,
+            names["time"]: f"2024-03-02T10:{place:02}:00",
+        }
         made |= {"id": f"m{place}"} if draw.random() < 0.5 else {}
         return dict(draw.sample(sorted(made.items()), len(made)))
 
@@ -73,7 +127,10 @@ def structure(seed: int) -> tuple[Any, Truth, dict[str, str]]:
         record: dict[str, Any] = {names["id"]: key, **noise}
         if kind == "rows":
             row_id = names["id"] if names["id"] != "id" else "conversation_id"
-            records += [{**{k: v for k, v in row.items() if k != "id"}, row_id: key, **noise} for row in messages]
+            records += [
+                {**{k: v for k, v in row.items() if k != "id"}, row_id: key, **noise}
+                for row in messages
+            ]
             continue
         if kind == "pairs":
             asked, answered = draw.choice(PAIRS) if not records else PAIRS[0]
@@ -107,9 +164,15 @@ def _wrapped(draw: random.Random, records: list[Any], names: dict[str, str]) -> 
         half = len(records) // 2
         value = {"open": records[:half], "closed": records[half:], "spam": []}
     elif how == "keyed" and names["kind"] in ("objects", "lists"):
-        value = {record[names["id"]]: {k: v for k, v in record.items() if k != names["id"]} for record in records}
+        value = {
+            record[names["id"]]: {k: v for k, v in record.items() if k != names["id"]}
+            for record in records
+        }
     elif how == "deep":
-        value = {"meta": {"count": len(records)}, "export": {"data": {draw.choice(WRAPPERS): records}}}
+        value = {
+            "meta": {"count": len(records)},
+            "export": {"data": {draw.choice(WRAPPERS): records}},
+        }
     return value
 
 
@@ -133,7 +196,10 @@ def judge(value: Any, truth: Truth, path: Path) -> tuple[str, str]:
         return "asked", str(error)
     finally:
         logger.removeHandler(remarks)
-    read = {item.id: [(turn.name or turn.role, turn.content) for turn in item.turns] for item in dialogues}
+    read = {
+        item.id: [(turn.name or turn.role, turn.content) for turn in item.turns]
+        for item in dialogues
+    }
     if _alike(read, truth):
         return "right", remarks.text
     asked = any(word in remarks.text for word in ("--columns", "of all words", "first=user"))
@@ -148,6 +214,8 @@ def _alike(read: Mapping[str, list[tuple[str, str]]], truth: Truth) -> bool:
         if [text for _, text in turns] != [text for _, text in expected]:
             return False
         sides = {(who, side) for (who, _), (side, _) in zip(turns, expected, strict=True)}
-        if len(sides) != len({who for who, _ in sides}) or len(sides) != len({side for _, side in sides}):
+        if len(sides) != len({who for who, _ in sides}) or len(sides) != len(
+            {side for _, side in sides}
+        ):
             return False
     return True

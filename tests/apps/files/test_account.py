@@ -21,7 +21,9 @@ def account_of(value):
     """Return the account of a value of JSON, and the texts of its dialogues."""
     notes = Notes()
     records = value if isinstance(value, list) else [value]
-    findings = find_in_records(lambda: [(str(n), item) for n, item in enumerate(records)], "x", notes)
+    findings = find_in_records(
+        lambda: [(str(n), item) for n, item in enumerate(records)], "x", notes
+    )
     dialogues = [finding.dialogue for finding in findings if finding.dialogue]
     return notes.account, [turn.content for item in dialogues for turn in item.turns]
 
@@ -56,7 +58,11 @@ def test_words_in_are_words_out_and_a_remainder(case):
 
 def test_a_list_beside_another_is_named_with_its_words(tmp_path, capsys):
     messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}]
-    record = {"id": "1", "messages": messages, "notes": [{"n": n, "t": t} for n, t in enumerate(NOTES)]}
+    record = {
+        "id": "1",
+        "messages": messages,
+        "notes": [{"n": n, "t": t} for n, t in enumerate(NOTES)],
+    }
     path = tmp_path / "a.json"
     path.write_text(json.dumps([record]), encoding="utf-8")
     assert main(["corpus", "check", str(path)]) == 0
@@ -68,7 +74,10 @@ def test_a_list_beside_another_is_named_with_its_words(tmp_path, capsys):
     notes = Notes()
     list(find_own(path, notes))
     assert notes.account.is_short
-    assert main(["corpus", "convert", str(path), "--strict", "--output", str(tmp_path / "o.jsonl")]) == 2
+    assert (
+        main(["corpus", "convert", str(path), "--strict", "--output", str(tmp_path / "o.jsonl")])
+        == 2
+    )
 
 
 def test_what_is_left_out_for_a_reason_is_not_lost():

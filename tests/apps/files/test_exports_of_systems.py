@@ -17,8 +17,6 @@ ROWS = record_dialogues.system_rows()
 NAMES = [f"{number}-{example['name']}" for number, example in enumerate(EXAMPLES)]
 
 
-
-
 def _two(beside, *messages):
     return {"messages": [{**beside, **message} for message in messages]}
 

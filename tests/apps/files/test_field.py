@@ -36,9 +36,7 @@ def test_reported_files(line):
 
 
 def chat(*texts, who=("user", "assistant"), **beside):
-    return [
-        {"role": who[place % 2], "content": text, **beside} for place, text in enumerate(texts)
-    ]
+    return [{"role": who[place % 2], "content": text, **beside} for place, text in enumerate(texts)]
 
 
 def talk(id, *texts):
@@ -68,7 +66,13 @@ SMALL = {  # a file, and the texts of its dialogues
     ),
     "posts with replies": (
         [
-            {"post": {"user": "k", "message": "down", "replies": [{"user": "m", "message": "when"}]}},
+            {
+                "post": {
+                    "user": "k",
+                    "message": "down",
+                    "replies": [{"user": "m", "message": "when"}],
+                }
+            },
             {"post": {"user": "m", "message": "a change at ten", "replies": []}},
         ],
         [["down", "when"], ["a change at ten"]],
@@ -101,7 +105,9 @@ SMALL = {  # a file, and the texts of its dialogues
         {
             "attributes.session.id": "s",
             "attributes.llm.input_messages": [{"message.role": "user", "message.content": "Hi"}],
-            "attributes.llm.output_messages": [{"message.role": "assistant", "message.content": "Ho"}],
+            "attributes.llm.output_messages": [
+                {"message.role": "assistant", "message.content": "Ho"}
+            ],
         },
         [["Hi", "Ho"]],
     ),
@@ -113,9 +119,10 @@ SMALL = {  # a file, and the texts of its dialogues
         {"train": [{"convo_id": 1, "original": [["agent", "Hello"], ["customer", "I lost it"]]}]},
         [["Hello", "I lost it"]],
     ),
-    "texts in turn": ({"id": "0", "data": ["How do tides work?", "The moon pulls."]}, [
-        ["How do tides work?", "The moon pulls."]
-    ]),
+    "texts in turn": (
+        {"id": "0", "data": ["How do tides work?", "The moon pulls."]},
+        [["How do tides work?", "The moon pulls."]],
+    ),
 }
 
 
@@ -157,8 +164,16 @@ def test_lines_of_text(tmp_path, name):
 
 
 def test_ids_times_and_metadata_are_inherited(tmp_path):
-    lines = [{"speaker": "Caller", "text": "My card is gone"}, {"speaker": "Agent", "text": "Gone?"}]
-    record = {"call_id": "k1", "team": "cards", "started_at": "2024-01-01T10:00:00Z", "lines": lines}
+    lines = [
+        {"speaker": "Caller", "text": "My card is gone"},
+        {"speaker": "Agent", "text": "Gone?"},
+    ]
+    record = {
+        "call_id": "k1",
+        "team": "cards",
+        "started_at": "2024-01-01T10:00:00Z",
+        "lines": lines,
+    }
     path = tmp_path / "own.jsonl"
     path.write_text(json.dumps(record), encoding="utf-8")
     (dialogue,) = load_dialogues(path)

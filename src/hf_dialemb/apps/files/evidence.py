@@ -16,7 +16,14 @@ from .roles import PROGRAMS, WELL_KNOWN
 
 Record = Mapping[str, Any]
 _DEEPEST = 5  # objects in objects
-_FIRST = {"alternatives", "nBest", "candidates", "users", "senders", "authors"}  # lists whose first item counts
+_FIRST = {
+    "alternatives",
+    "nBest",
+    "candidates",
+    "users",
+    "senders",
+    "authors",
+}  # lists whose first item counts
 _EMPTY = (None, "", [], {})
 KINDS = re.compile(
     r"(.*/)?(type|kind|event|t|s|direction|purpose|source|src|part_?type|sub_?type|(message|msg|"
@@ -24,14 +31,23 @@ KINDS = re.compile(
     re.IGNORECASE,
 )
 _FLAGS = {  # booleans that say who speaks: what is said where they are true, and where false
-    "user": re.compile(r"(.*/)?(is_?)?(incoming|inbound|from_?customer|from_?user|user|human|"
-                       r"isCreatedByUser|customer)", re.IGNORECASE),
-    "assistant": re.compile(r"(.*/)?(is_?)?(outgoing|outbound|from_?agent|agent|from_?bot|bot|"
-                            r"from_?me|me|assistant|staff)", re.IGNORECASE),
+    "user": re.compile(
+        r"(.*/)?(is_?)?(incoming|inbound|from_?customer|from_?user|user|human|"
+        r"isCreatedByUser|customer)",
+        re.IGNORECASE,
+    ),
+    "assistant": re.compile(
+        r"(.*/)?(is_?)?(outgoing|outbound|from_?agent|agent|from_?bot|bot|"
+        r"from_?me|me|assistant|staff)",
+        re.IGNORECASE,
+    ),
 }
 _OPAQUE = re.compile(r"[\W\d]*|[0-9a-fA-F-]{16,}|\S*\d{5,}\S*")
 FLAG_KINDS = {  # booleans that say that nobody else saw a message, by name without "is"
-    **dict.fromkeys(("private", "internal", "hidden", "draft", "visually_hidden_from_conversation"), (True, "a private note")),
+    **dict.fromkeys(
+        ("private", "internal", "hidden", "draft", "visually_hidden_from_conversation"),
+        (True, "a private note"),
+    ),
     **dict.fromkeys(("public", "published"), (False, "a private note")),
     **dict.fromkeys(("call", "missed"), (True, "a call")),
     **dict.fromkeys(("meta", "compactsummary"), (True, "an entry of a trace that nobody says")),
@@ -48,12 +64,20 @@ _START = re.compile(
 )
 _CHANNEL = re.compile(r"(.*/)?(media_?)?channel(_?(tag|label|index))?", re.IGNORECASE)
 _LINE = re.compile(r"(?:^|\n|<br\s*/?>|</p>)[^\S\n]*(?:\([^()]*\) )?[^\s:：<][^:：\n<]{0,39}[:：]")
-EARLIER = re.compile(r"quote[ds]?_|previous|referenc|repl(y|ied)_?to|in_?reply|original_", re.IGNORECASE)
+EARLIER = re.compile(
+    r"quote[ds]?_|previous|referenc|repl(y|ied)_?to|in_?reply|original_", re.IGNORECASE
+)
 _MARKUP = re.compile(r"html|rich", re.IGNORECASE)
 _TAG = re.compile(r"</(p|div|span|a|b|i|blockquote|table|body)>|<br\s*/?>")
 _MARKED = 0.2  # of texts that have tags, if all are HTML
-_PARENTS = ("parent", "parentId", "parentMessageId", "parent_message_uuid", "parent_id",
-            "parentUuid")
+_PARENTS = (
+    "parent",
+    "parentId",
+    "parentMessageId",
+    "parent_message_uuid",
+    "parent_id",
+    "parentUuid",
+)
 
 
 @dataclass(frozen=True)
@@ -88,11 +112,20 @@ def flattened(item: Record, depth: int = _DEEPEST, prefix: str = "") -> Iterator
     """Yield the fields of an object and of the objects in it, with their paths."""
     for name, value in item.items():
         path = f"{prefix}{name}"
-        if isinstance(value, Mapping) and len(value) == 1 and str(next(iter(value))).startswith("$"):
+        if (
+            isinstance(value, Mapping)
+            and len(value) == 1
+            and str(next(iter(value))).startswith("$")
+        ):
             value = next(iter(value.values()))
         if name in _FIRST and isinstance(value, list) and value and isinstance(value[0], Mapping):
             value = value[0]
-        if isinstance(value, Mapping) and depth and not _are_ids(value) and not _is_content(str(name), value):
+        if (
+            isinstance(value, Mapping)
+            and depth
+            and not _are_ids(value)
+            and not _is_content(str(name), value)
+        ):
             yield from flattened(value, depth - 1, f"{path}/")
         else:
             yield path, value
@@ -106,8 +139,10 @@ def _are_ids(value: Record) -> bool:
 
 def _is_content(name: str, value: Record) -> bool:
     """Return whether an object is the content of a message in parts."""
-    return name in ("content", "parts") and "role" not in value and not value.keys().isdisjoint(
-        ("type", "content_type", "parts", "text", "name")
+    return (
+        name in ("content", "parts")
+        and "role" not in value
+        and not value.keys().isdisjoint(("type", "content_type", "parts", "text", "name"))
     )
 
 
@@ -119,8 +154,7 @@ def layout_of(items: Sequence[Record], rows: Sequence[Mapping[str, Any]] = ()) -
         for path, value in item.items():
             columns.setdefault(path, []).append(value)
     filled = {
-        path: [value for value in values if value not in _EMPTY]
-        for path, values in columns.items()
+        path: [value for value in values if value not in _EMPTY] for path, values in columns.items()
     }
     row = next((row for row in rows if all(_has(filled, path) for path in row["has"])), {})
     text = row.get("text") or _texts(filled)
@@ -298,7 +332,9 @@ def _role_score(path: str, values: Sequence[Any], count: int) -> float:
     if rank is None:
         return 0
     opaque = all(_OPAQUE.fullmatch(text) for text in texts)
-    score = 50 - 3 * rank + 20 * (distinct > 1) - 14 * opaque - 6 * all("@" in text for text in texts)
+    score = (
+        50 - 3 * rank + 20 * (distinct > 1) - 14 * opaque - 6 * all("@" in text for text in texts)
+    )
     if distinct == count > 5:
         score -= 40
     return max(score * (0.6 + 0.4 * len(texts) / max(count, 1)), 1)
@@ -354,7 +390,12 @@ def _is_offset(value: Any) -> bool:
     if re.fullmatch(r"\d\d?:\d\d(:\d\d)?([.,]\d+)?", text):
         return True
     try:
-        return float(text) < 1e8 or isinstance(value, float | int) and float(text) % 1000 == 0 and float(text) < 1e14
+        return (
+            float(text) < 1e8
+            or isinstance(value, float | int)
+            and float(text) % 1000 == 0
+            and float(text) < 1e14
+        )
     except ValueError:
         return False
 

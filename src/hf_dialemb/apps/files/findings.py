@@ -28,7 +28,7 @@ _LONGEST_MESSAGE = 600
 _QUOTED = re.compile(r"'[^']*'|[0-9][0-9,]*")
 _WHERE = "if that was said, say where with --columns 'messages=PATH,role=PATH,content=PATH'"
 _REACTION = re.compile(
-    "(?:Liked|Loved|Disliked|Laughed at|Emphasi[sz]ed|Questioned|Reacted .{1,8} to) [“\"](.*)[”\"]",
+    '(?:Liked|Loved|Disliked|Laughed at|Emphasi[sz]ed|Questioned|Reacted .{1,8} to) [“"](.*)[”"]',
     re.DOTALL,
 )
 _EXAMPLES = 3  # places that are named of a note
@@ -248,7 +248,10 @@ def _in_order(draft: Draft, notes: Notes) -> list[dict[str, Any]]:
         if isinstance(content, str) and content.strip():
             content = notes.texts.clean(message, draft.mail)
         if isinstance(content, str) and _is_notice(message, content, texts):
-            notes.add("left out a notice, or what was sent without words or deleted", message.get("place", draft.place))
+            notes.add(
+                "left out a notice, or what was sent without words or deleted",
+                message.get("place", draft.place),
+            )
             continue
         if isinstance(content, str) and not content.strip():
             notes.add("left out a turn without text", message.get("place", draft.place))

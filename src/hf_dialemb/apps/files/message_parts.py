@@ -33,7 +33,9 @@ _BESIDE = {  # fields beside the text of a message
     **dict.fromkeys(("attachments", "files"), "a file"),
     "images": "a picture",
 }
-_PRIVATE = re.compile(r"\b(note|private|internal|whisper|supervisor)|_(note|private)", re.IGNORECASE)
+_PRIVATE = re.compile(
+    r"\b(note|private|internal|whisper|supervisor)|_(note|private)", re.IGNORECASE
+)
 _NOTICE = re.compile(
     "system|service|event|join|leave|left$|member|status|change|lineitem|^meta|trace|moment|ai_|"
     "call|activit|tombstone|notif|topic|bot_|summary|snapshot|delete|pinned|recipientadd",
@@ -49,7 +51,13 @@ _MOJIBAKE = re.compile("[\xc2-\xf4][\x80-\xbf]")
 _NO_NAME = re.compile(r"[\W\d]*|[0-9a-fA-F-]{24,}")  # numbers and UUIDs
 _OF_MODELS = {"human": "user", "ai": "assistant", "gpt": "assistant", "model": "assistant"}
 _LABELS = ("dialogue_acts", "slots", "intents")
-_NAMES = ("profile/real_name", "real_name", "user_profile/real_name", "profile/display_name", "name")
+_NAMES = (
+    "profile/real_name",
+    "real_name",
+    "user_profile/real_name",
+    "profile/display_name",
+    "name",
+)
 _OTHER = {"user": "assistant", "assistant": "user"}
 
 
@@ -136,7 +144,9 @@ def _left_out(flat: Record, layout: Layout, role: str) -> str:
             return "a deleted message"
         if path == "message/recipient" and value not in (None, "all"):
             return "a call of a tool"
-        flag = FLAG_KINDS.get(path.rpartition("/")[2].lower().removeprefix("is_").removeprefix("is"))
+        flag = FLAG_KINDS.get(
+            path.rpartition("/")[2].lower().removeprefix("is_").removeprefix("is")
+        )
         if flag and value is flag[0]:
             return flag[1]
     row = layout.row
@@ -246,5 +256,3 @@ def _are_labels(value: Any) -> bool:
         isinstance(item, str) or (isinstance(item, Mapping) and {"name", "value"} <= item.keys())
         for item in value
     )
-
-

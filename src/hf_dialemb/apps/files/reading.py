@@ -117,7 +117,7 @@ def _in_files(folder: Path, notes: Notes) -> Iterator[Finding]:
                 yield finding if is_part else _named_by_file(finding, file.relative_to(folder))
         except InputError as error:
             if "got no dialogue" in str(error) or "no column for content" in str(error):
-                notes.add("left out a file in which nobody says anything", str(file))
+                notes.add(f"left out {file.name}, in which nobody says anything", str(file))
                 continue
             sentence = str(error).removeprefix(f"{file}: ")
             yield Finding(str(file), problems=(Problem(str(file), sentence),))

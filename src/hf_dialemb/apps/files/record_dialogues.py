@@ -116,11 +116,13 @@ class RecordDrafts:
             first = replace(first, items=[unit.items[0] for _, unit in members], places=places)
             members = [(place, first)]
         messages: list[Message] = []
+        problems: tuple[Problem, ...] = ()
         for where, unit in members:
             try:
                 latest = list(self._messages(unit, notes, where))
             except (AttributeError, LookupError, TypeError, ValueError):
-                yield Draft(where, "", (), problems=from_record(where, {"messages": unit.items}).problems)
+                problems = from_record(where, {"messages": unit.items}).problems
+                yield Draft(where, "", (), problems=problems)
                 continue
             beside: Message = {"place": where}
             if len(members) > 1 and (time := _ranked(_fields(unit), "time")):
@@ -137,10 +139,12 @@ class RecordDrafts:
             else:
                 spoken.setdefault(message.pop("group", ""), []).append(message)
         if spoken and not any(turn["content"] for several in spoken.values() for turn in several):
-            yield Draft(place, "", (), problems=from_record(place, {"messages": first.items}).problems)
+            yield Draft(
+                place, "", (), problems=from_record(place, {"messages": first.items}).problems
+            )
         elif spoken:
             yield from self._divided(place, first, spoken, notes)
-        else:
+        elif messages or not problems:
             notes.add("left out a dialogue in which nobody says anything", place)
 
     def _divided(
@@ -148,14 +152,20 @@ class RecordDrafts:
     ) -> Iterator[Draft]:
         context = _fields(unit)
         several = len(self._sizes) > 1
-        constant = {path for path, values in self._alike.items() if several and len(values) < 2}
+        constant = {
+            path
+            for path, values in self._alike.items()
+            if several and len(values) < 2 and path.rpartition("/")[2] != "id"
+        }
         id, id_path = _id(unit, context, constant)
         time_path, time = next(iter(_ranked(context, "time")), ("", ""))
         domains = context.get("domains")
         metadata = _metadata(context, (id_path, time_path, "domains", ""))
         turns = [turn for several in spoken.values() for turn in several]
         is_ticket = any(map(_TICKET.fullmatch, context))
-        is_whole = is_ticket or any("Thread" in str(context.get(at)) for at in ("type", "channel/type"))
+        is_whole = is_ticket or any(
+            "Thread" in str(context.get(at)) for at in ("type", "channel/type")
+        )
         named = not any(is_known(str(turn["role"])) for turn in turns)
         for value in (id, time, *metadata.values()):
             self.account.keep(value)
@@ -244,7 +254,10 @@ class RecordDrafts:
                 continue
             replies = self._replies(unit, item)
             beside = _beside(item, unit, threads, bool(replies))
-            several = [(item, unit.layout), *((reply, near) for near, some in replies for reply in some)]
+            several = [
+                (item, unit.layout),
+                *((reply, near) for near, some in replies for reply in some),
+            ]
             for said, layout in several:
                 for message in message_in(said, layout, people):
                     if "left_out" in message:
@@ -269,7 +282,9 @@ def _beside(item: Record, unit: Unit, threads: Mapping[str, int], has_replies: b
 
 def _unread(place: str, record: Any, notes: Notes) -> Iterator[tuple[str, Problem, str]]:
     """Say why a record holds no conversation; note it where it may be so."""
-    if not isinstance(record, Mapping | list) or (isinstance(record, dict) and record.get("messages")):
+    if not isinstance(record, Mapping | list) or (
+        isinstance(record, dict) and record.get("messages")
+    ):
         for problem in from_record(place, record).problems:
             yield place, problem, place
     else:
@@ -303,9 +318,13 @@ def _holds(values: Sequence[Any]) -> bool:
     """Return whether the values of a field are objects, or whole conversations in a text."""
     filled = [value for value in values if value not in (None, "", [], {})]
     nested = [
-        value for value in values
+        value
+        for value in values
         if isinstance(value, Mapping)
-        or (isinstance(value, list) and (len(value) > 1 or not all(isinstance(v, str | int) for v in value)))
+        or (
+            isinstance(value, list)
+            and (len(value) > 1 or not all(isinstance(v, str | int) for v in value))
+        )
     ]
     texts = [value for value in filled if isinstance(value, str)]
     parsed = [text for text in texts if not isinstance(opened(text), str)]
@@ -319,7 +338,11 @@ def _in_turn(unit: Unit, notes: Notes, place: str) -> Iterator[Message]:
         notes.guess(IN_TURN, place)
         speakers = [("first", "second")[number % 2] for number in range(len(unit.items))]
     for who, text in zip(map(str, speakers), unit.items, strict=True):
-        yield {"role": who, "content": text, "name": "" if who in ("first", "second") else called(who)}
+        yield {
+            "role": who,
+            "content": text,
+            "name": "" if who in ("first", "second") else called(who),
+        }
 
 
 def on_path(items: Sequence[Record], layout: Layout, last: Any = None) -> Iterator[Record]:
@@ -416,7 +439,9 @@ def _fields(unit: Unit) -> dict[str, Any]:
         for path, value in flattened(plain(level) if isinstance(level, Mapping) else {}):
             if path.split("/")[0] not in sides and value not in unit.items:
                 fields.setdefault(path, value)
-    return {path: value for path, value in fields.items() if isinstance(value, str | int | float | list)}
+    return {
+        path: value for path, value in fields.items() if isinstance(value, str | int | float | list)
+    }
 
 
 def _ranked(fields: Record, kind: str) -> list[tuple[str, Any]]:
@@ -456,7 +481,12 @@ def _metadata(context: Record, used: Sequence[str]) -> dict[str, Any]:
 def _small(value: Any) -> Any:
     """Return a value of metadata: a short text, a number, or a list of texts; else None."""
     if isinstance(value, list):
-        named = [item.get("name", item.get("tag")) if isinstance(item, Mapping) and len(item) < 4 else item for item in value]
+        named = [
+            item.get("name", item.get("tag"))
+            if isinstance(item, Mapping) and len(item) < 4
+            else item
+            for item in value
+        ]
         texts = [str(item) for item in named if isinstance(item, str | int)]
         return texts if sum(map(len, texts)) <= _LONGEST_VALUE else None
     return value if not isinstance(value, str) or len(value) <= _LONGEST_VALUE else None

@@ -15,8 +15,18 @@ from datetime import date
 from typing import Any
 
 from .columns import name_rank
+from .markup import has_markup
 from .recordings import with_pieces, with_sessions
-from .evidence import Layout, Record, flattened, is_known, is_program, is_transcript, layout_of, words_of
+from .evidence import (
+    Layout,
+    Record,
+    flattened,
+    is_known,
+    is_program,
+    is_transcript,
+    layout_of,
+    words_of,
+)
 
 _SAMPLE = 300  # objects of a path that show what their fields are
 _DEEPEST = 14
@@ -140,7 +150,9 @@ def pair_of(value: Record) -> tuple[str, ...]:
     answered = next((lower[name] for name in _ANSWERED if name in lower), None)
     if asked is None or answered is None:
         return ()
-    if any(isinstance(names[name], Mapping) and not _holds(names[name]) for name in (asked, answered)):
+    if any(
+        isinstance(names[name], Mapping) and not _holds(names[name]) for name in (asked, answered)
+    ):
         return ()
     return asked, answered
 
@@ -148,7 +160,8 @@ def pair_of(value: Record) -> tuple[str, ...]:
 def _holds(value: Record) -> bool:
     """Return whether an object of a pair may hold what is said, and is no description."""
     return any(
-        isinstance(inner, list | Mapping) or name_rank("content", str(name)) is not None
+        isinstance(inner, list | Mapping)
+        or name_rank("content", str(name)) is not None
         or str(name) in (*_ASKED, *_ANSWERED)
         for name, inner in value.items()
     )
@@ -182,7 +195,9 @@ class Conversations:
                     kept.append(plain(value))
             several = is_map(value)
             for name, inner in value.items():
-                if isinstance(inner, Mapping | list) or (isinstance(inner, str) and inner[:1] in "{["):
+                if isinstance(inner, Mapping | list) or (
+                    isinstance(inner, str) and inner[:1] in "{["
+                ):
                     self._sample(inner, f"{path}.*" if several else f"{path}.{name}", depth + 1)
         elif isinstance(value, list):
             for inner in value:
@@ -237,9 +252,15 @@ class Conversations:
             items = opened(items.get(step)) if isinstance(items, Mapping) else None
         if not isinstance(items, list):
             return []
-        names = {field: [self._columns[field]] for field in ("role", "time", "name") if field in self._columns}
+        names = {
+            field: [self._columns[field]]
+            for field in ("role", "time", "name")
+            if field in self._columns
+        }
         text = [self._columns.get("content", "content")]
-        layout = Layout(**{"role": ["role"], "name": names.get("role", ["role"]), "text": text, **names})
+        layout = Layout(
+            **{"role": ["role"], "name": names.get("role", ["role"]), "text": text, **names}
+        )
         context = {"id": value_of(record, self._columns["id"])} if "id" in self._columns else {}
         return [Unit("messages", "[]", items, [{**record, **context}], layout=layout)]
 
@@ -281,7 +302,8 @@ class Conversations:
         inside = [*context, {**value, "": key} if key else value]
         sides = pair_of(value)
         if sides and not any(
-            isinstance(inner, Mapping) and any(isinstance(inner.get(n), list) for n in pair_of(inner))
+            isinstance(inner, Mapping)
+            and any(isinstance(inner.get(n), list) for n in pair_of(inner))
             for name, inner in value.items()
             if name not in sides
         ):
@@ -302,7 +324,11 @@ class Conversations:
                 unit.has_opening = bool(first)
         if not found and isinstance(value.get("subject"), str) and description_of(value):
             layout = Layout(role=["role"], text=["description"], name=["name"], time=["created_at"])
-            return [Unit("messages", path, [description_of(value)], inside, key, layout, is_opening=True)]
+            return [
+                Unit(
+                    "messages", path, [description_of(value)], inside, key, layout, is_opening=True
+                )
+            ]
         return found or _texts(value, path, inside, key)
 
     def _opening(self, value: Record, unit: Unit) -> list[Record]:
@@ -328,6 +354,8 @@ class Conversations:
                 flat = dict(flattened(inner))
                 texts = [flat[path] for path in layout.text if flat.get(path)]
                 if texts and any(flat.get(path) for path in layout.role):
+                    if has_markup(str(texts[0])):
+                        unit.layout = replace(layout, is_markup=True)
                     times = {at: value[at] for at in layout.time if at in value and at not in inner}
                     first.append({**times, **inner})
         return first
@@ -359,7 +387,9 @@ def value_of(record: Record, path: str) -> Any:
 
 
 def _has_id(value: Record) -> bool:
-    return any(name_rank("id", str(n)) is not None or name_rank("group", str(n)) is not None for n in value)
+    return any(
+        name_rank("id", str(n)) is not None or name_rank("group", str(n)) is not None for n in value
+    )
 
 
 def plain(value: Record) -> Record:
@@ -415,16 +445,19 @@ def _texts(value: Record, path: str, inside: list[Record], key: str) -> list[Uni
         if not isinstance(inner, list) or len(inner) < 2 or _NOT_SAID.fullmatch(str(name).lower()):
             continue
         if all(isinstance(text, str) for text in inner) and (
-            sum(map(words_of, inner)) > 1.5 * len(inner) or name_rank("content", str(name)) is not None
+            sum(map(words_of, inner)) > 1.5 * len(inner)
+            or name_rank("content", str(name)) is not None
         ):
             return [Unit("texts", f"{path}.{name}[]", inner, inside, key)]
     found = []
     for name, inner in value.items():
         if isinstance(inner, str) and is_transcript(inner):
             found.append(Unit("transcript", f"{path}.{name}", [inner], inside, key))
-    return found[:1] if len(found) < 2 or _first_line(found[0]) != _first_line(found[1]) else [
-        Unit(found[0].kind, found[0].path, found[0].items, inside, key, more=found[1:])
-    ]
+    return (
+        found[:1]
+        if len(found) < 2 or _first_line(found[0]) != _first_line(found[1])
+        else [Unit(found[0].kind, found[0].path, found[0].items, inside, key, more=found[1:])]
+    )
 
 
 def _first_line(unit: Unit) -> str:

@@ -13,13 +13,23 @@ _SENTENCE_ENDS = tuple(".?!。？！")
 
 def with_pieces(record: Record) -> Record:
     """Return a record of a recorder with ``pieces`` instead of words; another as it is."""
-    results = record.get("results", (record.get("response") or {}).get("results") if isinstance(record.get("response"), dict) else None)
+    results = record.get(
+        "results",
+        (record.get("response") or {}).get("results")
+        if isinstance(record.get("response"), dict)
+        else None,
+    )
     pieces: list[Any] = []
     if isinstance(results, dict) and "channels" in results and "utterances" not in results:
         pieces = _deepgram(results)
     elif isinstance(results, dict) and "items" in results:
         pieces = _transcribe(results)
-    elif isinstance(results, list) and results and "alternatives" in results[0] and "type" not in results[0]:
+    elif (
+        isinstance(results, list)
+        and results
+        and "alternatives" in results[0]
+        and "type" not in results[0]
+    ):
         pieces = _google(results)
     if not pieces:
         return record
@@ -42,7 +52,9 @@ def with_sessions(record: Record) -> Record:
     count = 0
     for event in tracker["events"]:
         kind = event.get("event")
-        if kind in ("session_started", "restart") and any(m["conversation_id"] == session for m in messages):
+        if kind in ("session_started", "restart") and any(
+            m["conversation_id"] == session for m in messages
+        ):
             count += 1
             session = f"{sender}#{count + 1}"
         for button in (event.get("data") or {}).get("buttons") or ():
@@ -51,7 +63,9 @@ def with_sessions(record: Record) -> Record:
             words, labels = _rasa_words(event, titles)
             said = {"event": kind, "text": words, "timestamp": event.get("timestamp"), **labels}
             messages.append({**said, "conversation_id": session})
-    slots = {name: value for name, value in (tracker.get("slots") or {}).items() if value is not None}
+    slots = {
+        name: value for name, value in (tracker.get("slots") or {}).items() if value is not None
+    }
     return {"sender_id": sender, **slots, "messages": messages}
 
 
@@ -79,7 +93,9 @@ def _sentences(
         voice = best.get(speaker)
         last = pieces[-1]["text"] if pieces else ""
         is_mark = item.get("type") == "punctuation"
-        if pieces and (is_mark or (pieces[-1]["speaker"] == voice and not last.endswith(_SENTENCE_ENDS))):
+        if pieces and (
+            is_mark or (pieces[-1]["speaker"] == voice and not last.endswith(_SENTENCE_ENDS))
+        ):
             pieces[-1]["text"] = spaced(last, word)
         else:
             began = item.get(start, item.get("startOffset"))
@@ -95,7 +111,14 @@ def _deepgram(results: Record) -> list[Any]:
         parts = (best.get("paragraphs") or {}).get("paragraphs") or []
         for part in parts:
             text = " ".join(str(sentence["text"]) for sentence in part["sentences"])
-            pieces.append({"text": text, "speaker": part.get("speaker"), "start": part.get("start"), "channel": number})
+            pieces.append(
+                {
+                    "text": text,
+                    "speaker": part.get("speaker"),
+                    "start": part.get("start"),
+                    "channel": number,
+                }
+            )
         if not parts:
             pieces += _sentences(words, "punctuated_word", "speaker", "start", number)
     return pieces

@@ -31,10 +31,22 @@ WELL_KNOWN = {
 }
 """From names that give the role of a speaker away, in lower case, to the role."""
 
-PROGRAMS = frozenset((
-    *UNSPOKEN, "functioncall", "functionresponse", "toolcall", "toolcalls", "toolresponse",
-    "toolresult", "toolcallresult", "toolcallinvocation", "observation", "action", "ipython",
-))
+PROGRAMS = frozenset(
+    (
+        *UNSPOKEN,
+        "functioncall",
+        "functionresponse",
+        "toolcall",
+        "toolcalls",
+        "toolresponse",
+        "toolresult",
+        "toolcallresult",
+        "toolcallinvocation",
+        "observation",
+        "action",
+        "ipython",
+    )
+)
 """Parts of programs in a chat, without marks and in lower case; they say nothing."""
 
 IGNORE = "ignore"  # in place of a role: the speaker's turns are left out
