@@ -4,9 +4,9 @@ import json
 
 import pytest
 from made_up_corpora import refusal
+from read_files import read
 
 from hf_dialemb import load_dialogues
-from read_files import read
 
 TALK = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}]
 CHAT = {"messages": TALK}

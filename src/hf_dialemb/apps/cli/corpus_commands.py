@@ -229,9 +229,9 @@ def _convert(options: argparse.Namespace) -> None:
 def _masked(
     dialogues: Iterator[Dialogue], names: Path | None, counts: Counter[str]
 ) -> Iterator[Dialogue]:
-    from ..files.text_encoding import text_of
     from ..files.findings import Notes
     from ..files.masking import mask
+    from ..files.text_encoding import text_of
 
     if names is None:
         return mask(dialogues, counts=counts)

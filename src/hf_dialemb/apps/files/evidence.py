@@ -24,7 +24,7 @@ _FIRST = {
     "senders",
     "authors",
 }  # lists whose first item counts
-_EMPTY = (None, "", [], {})
+_EMPTY: tuple[Any, ...] = (None, "", [], {})
 KINDS = re.compile(
     r"(.*/)?(type|kind|event|t|s|direction|purpose|source|src|part_?type|sub_?type|(message|msg|"
     r"user|author|sender|actor|participant|content)_?type|visibility)",
@@ -67,6 +67,7 @@ _LINE = re.compile(r"(?:^|\n|<br\s*/?>|</p>)[^\S\n]*(?:\([^()]*\) )?[^\s:：<][^
 EARLIER = re.compile(
     r"quote[ds]?_|previous|referenc|repl(y|ied)_?to|in_?reply|original_", re.IGNORECASE
 )
+_PERSON = re.compile("sender|author|user|from")
 _MARKUP = re.compile(r"html|rich", re.IGNORECASE)
 _TAG = re.compile(r"</(p|div|span|a|b|i|blockquote|table|body)>|<br\s*/?>")
 _MARKED = 0.2  # of texts that have tags, if all are HTML
@@ -112,20 +113,12 @@ def flattened(item: Record, depth: int = _DEEPEST, prefix: str = "") -> Iterator
     """Yield the fields of an object and of the objects in it, with their paths."""
     for name, value in item.items():
         path = f"{prefix}{name}"
-        if (
-            isinstance(value, Mapping)
-            and len(value) == 1
-            and str(next(iter(value))).startswith("$")
-        ):
+        if isinstance(value, Mapping) and str(next(iter(value), "")).startswith("$"):
             value = next(iter(value.values()))
         if name in _FIRST and isinstance(value, list) and value and isinstance(value[0], Mapping):
             value = value[0]
-        if (
-            isinstance(value, Mapping)
-            and depth
-            and not _are_ids(value)
-            and not _is_content(str(name), value)
-        ):
+        is_whole = not isinstance(value, Mapping) or _are_ids(value)
+        if depth and not is_whole and not _is_content(str(name), value):
             yield from flattened(value, depth - 1, f"{path}/")
         else:
             yield path, value
@@ -253,12 +246,10 @@ def _are_messages(items: Sequence[Any]) -> bool:
     fields = dict(flattened(first))
     texts = (value for value in fields.values() if isinstance(value, str))
     known = any(text.casefold() in WELL_KNOWN for text in texts)
+    named = [path for path in fields if path != "name" or "text" in first]
     return known or any(
-        (name_rank("role", path) or 0 if name_rank("role", path) is not None else 9) < 9
-        or _CHANNEL.fullmatch(path)
-        or re.match("sender|author|user|from", path)
-        for path in fields
-        if path != "name" or "text" in first
+        name_rank("role", path) is not None or _CHANNEL.fullmatch(path) or _PERSON.match(path)
+        for path in named
     )
 
 
@@ -301,19 +292,16 @@ def _ranked(kind: str, columns: Mapping[str, list[Any]], but: Sequence[str]) -> 
 
 
 def _roles(spoken: Sequence[Record], text: Sequence[str]) -> list[str]:
-    scored = []
-    for path, values in _scalars(spoken, text).items():
-        score = _role_score(path, values, len(spoken))
-        if score > 0:
-            scored.append((-score, len(scored), path))
-    best = [path for _, _, path in sorted(scored)]
-    if not best:
+    """Return the fields that say who speaks: the best, those named alike, and others near it."""
+    columns = _scalars(spoken, text)
+    scores = {path: _role_score(path, values, len(spoken)) for path, values in columns.items()}
+    ranked = sorted((path for path in scores if scores[path] > 0), key=lambda path: -scores[path])
+    if not ranked:
         return []
-    end = best[0].rpartition("/")[2]
-    alike = [path for path in best[1:] if path.rpartition("/")[2] == end]
-    least = scored and -sorted(scored)[0][0] - 40
-    others = [path for score, _, path in sorted(scored)[1:] if -score > least]
-    return [best[0], *alike, *(path for path in others if path not in alike)]
+    end = ranked[0].rpartition("/")[2]
+    alike = [path for path in ranked if path.rpartition("/")[2] == end]
+    near = [path for path in ranked if scores[path] > scores[ranked[0]] - 40 and path not in alike]
+    return [*alike, *near]
 
 
 def _role_score(path: str, values: Sequence[Any], count: int) -> float:
@@ -332,11 +320,9 @@ def _role_score(path: str, values: Sequence[Any], count: int) -> float:
     if rank is None:
         return 0
     opaque = all(_OPAQUE.fullmatch(text) for text in texts)
-    score = (
-        50 - 3 * rank + 20 * (distinct > 1) - 14 * opaque - 6 * all("@" in text for text in texts)
-    )
-    if distinct == count > 5:
-        score -= 40
+    addresses = all("@" in text for text in texts)
+    score = 50 - 3 * rank + 20 * (distinct > 1) - 14 * opaque - 6 * addresses
+    score -= 40 * (distinct == count > 5)
     return max(score * (0.6 + 0.4 * len(texts) / max(count, 1)), 1)
 
 
@@ -389,15 +375,10 @@ def _is_offset(value: Any) -> bool:
     text = str(value).removesuffix("s")
     if re.fullmatch(r"\d\d?:\d\d(:\d\d)?([.,]\d+)?", text):
         return True
-    try:
-        return (
-            float(text) < 1e8
-            or isinstance(value, float | int)
-            and float(text) % 1000 == 0
-            and float(text) < 1e14
-        )
-    except ValueError:
+    if not re.fullmatch(r"\d+(\.\d+)?", text):
         return False
+    is_round = isinstance(value, float | int) and float(text) % 1000 == 0
+    return float(text) < (1e14 if is_round else 1e8)
 
 
 def _system_speaks(roles: Sequence[str]) -> bool:

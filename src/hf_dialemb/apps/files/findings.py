@@ -17,8 +17,8 @@ from ...dialogue import ROLES, Dialogue
 from ...errors import InputError
 from .account import Account
 from .markup import Texts
-from .roles import IGNORE, REST, WELL_KNOWN, RoleMap
 from .messengers import is_notice
+from .roles import IGNORE, REST, WELL_KNOWN, RoleMap
 from .times import Moment, Times
 
 logger = logging.getLogger(__name__)
@@ -27,10 +27,6 @@ Message = Mapping[str, Any]
 _LONGEST_MESSAGE = 600
 _QUOTED = re.compile(r"'[^']*'|[0-9][0-9,]*")
 _WHERE = "if that was said, say where with --columns 'messages=PATH,role=PATH,content=PATH'"
-_REACTION = re.compile(
-    '(?:Liked|Loved|Disliked|Laughed at|Emphasi[sz]ed|Questioned|Reacted .{1,8} to) [“"](.*)[”"]',
-    re.DOTALL,
-)
 _EXAMPLES = 3  # places that are named of a note
 
 
@@ -190,9 +186,10 @@ class Notes:
             if name not in {*self.roles.met, REST}
         ]
         if self.account.is_short:
-            sentence = f"{self.account.lost:.0%} of all words of long texts are in no turn and no metadata: "
-            sentence += "; ".join(line.strip() for line in self.account.lines()[1:])
-            problems.append(Problem(place, f"{sentence}; {_WHERE}", "warning"))
+            lost = "; ".join(line.strip() for line in self.account.lines()[1:])
+            share = f"{self.account.lost:.0%} of all words of long texts"
+            sentence = f"{share} are in no turn and no metadata: {lost}; {_WHERE}"
+            problems.append(Problem(place, sentence, "warning"))
         if sentence := self.roles.guess():
             problems.append(Problem(place, sentence, "guess"))
         return problems + self.problems(place)
@@ -247,7 +244,7 @@ def _in_order(draft: Draft, notes: Notes) -> list[dict[str, Any]]:
         content = message["content"]
         if isinstance(content, str) and content.strip():
             content = notes.texts.clean(message, draft.mail)
-        if isinstance(content, str) and _is_notice(message, content, texts):
+        if isinstance(content, str) and is_notice(str(message["role"]), content, texts):
             notes.add(
                 "left out a notice, or what was sent without words or deleted",
                 message.get("place", draft.place),
@@ -268,15 +265,6 @@ def _in_order(draft: Draft, notes: Notes) -> list[dict[str, Any]]:
     if any(first is not second for first, second in zip(messages, ordered, strict=True)):
         notes.add("sorted the turns of a dialogue by time", draft.place)
     return ordered
-
-
-def _is_notice(message: Message, content: str, texts: set[str]) -> bool:
-    """Return whether a messenger wrote a text itself: of people with names, or for a reaction."""
-    if str(message["role"]).casefold() in WELL_KNOWN or not content.strip():
-        return False
-    if reaction := _REACTION.fullmatch(content.strip()):
-        return reaction[1] in texts or reaction[1].rstrip("…") in " ".join(texts)
-    return is_notice(content)
 
 
 def _by_pauses(

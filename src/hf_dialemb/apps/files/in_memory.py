@@ -1,7 +1,7 @@
 """Objects in memory and rows on the Hub, in any form in which people have their conversations."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import chain, groupby, islice
@@ -13,8 +13,8 @@ from ...data.reading_options import ReadingOptions
 from ...dialogue import Dialogue
 from ...errors import InputError
 from .findings import Finding, Notes, dialogues, distinct, from_drafts, with_remarks
-from .record_dialogues import RecordDrafts
 from .json_files import find_in_records
+from .record_dialogues import RecordDrafts
 
 _OPTIONS = "columns|roles|dates|gap|sheet"  # that take a value
 _SURVEYED = 1000  # rows that decide who speaks, and how times are written

@@ -140,15 +140,8 @@ def _speaker(
 def _left_out(flat: Record, layout: Layout, role: str) -> str:
     """Return why a message is not read; empty if it is."""
     for path, value in flat.items():
-        if value and _GONE.fullmatch(path) and not isinstance(value, list | Mapping):
-            return "a deleted message"
-        if path == "message/recipient" and value not in (None, "all"):
-            return "a call of a tool"
-        flag = FLAG_KINDS.get(
-            path.rpartition("/")[2].lower().removeprefix("is_").removeprefix("is")
-        )
-        if flag and value is flag[0]:
-            return flag[1]
+        if why := _of_flag(path, value):
+            return why
     row = layout.row
     if any(str(flat.get(path)).lower() in words for path, words in row.get("hidden", {}).items()):
         return "a private note"
@@ -163,6 +156,17 @@ def _left_out(flat: Record, layout: Layout, role: str) -> str:
             return why
     is_prompt = role.lower() == "system" and layout.system_speaks
     return f"a message of the role {role}" if is_program(role) and not is_prompt else ""
+
+
+def _of_flag(path: str, value: Any) -> str:
+    """Return what a message is by one of its fields, if nobody says it, or nobody else saw it."""
+    if value and _GONE.fullmatch(path) and not isinstance(value, list | Mapping):
+        return "a deleted message"
+    if path == "message/recipient" and value not in (None, "all"):
+        return "a call of a tool"
+    name = path.rpartition("/")[2].lower().removeprefix("is_").removeprefix("is")
+    wanted, why = FLAG_KINDS.get(name, (None, ""))
+    return why if value is wanted and wanted is not None else ""
 
 
 def _of_kind(name: str, value: Any, says_role: bool) -> str:

@@ -4,6 +4,8 @@ import re
 import tomllib
 from pathlib import Path
 
+from .roles import WELL_KNOWN
+
 MARK = "\u200e"
 """Stands before what a messenger says itself."""
 
@@ -19,6 +21,11 @@ _WHOLE, _WHOLE_IN_CHATS, _PART = (
 )
 
 
+_LONGEST_TEXT = 160  # characters of a notice in a message
+_REACTION = re.compile(
+    '(?:Liked|Loved|Disliked|Laughed at|Emphasi[sz]ed|Questioned|Reacted .{1,8} to) [“"](.*)[”"]',
+    re.DOTALL,
+)
 _NOTICE = re.compile(
     "|".join(
         pattern
@@ -47,6 +54,13 @@ def spoken(text: str, is_chat: bool) -> str:
     return "".join(piece for piece in pieces if not is_whole(piece)).strip()
 
 
-def is_notice(text: str) -> bool:
-    """Return whether a short text is what a messenger writes itself, in the name of somebody."""
-    return len(text) < 160 and _NOTICE.fullmatch(text.strip(" .").lower()) is not None
+def is_notice(speaker: str, text: str, texts: set[str]) -> bool:
+    """Return whether a messenger wrote a text itself, in the name of a person.
+
+    A reaction is a notice if it quotes one of the ``texts`` of its conversation.
+    """
+    if speaker.casefold() in WELL_KNOWN or not text.strip():
+        return False
+    if reaction := _REACTION.fullmatch(text.strip()):
+        return reaction[1] in texts or reaction[1].rstrip("…") in " ".join(texts)
+    return len(text) < _LONGEST_TEXT and _NOTICE.fullmatch(text.strip(" .").lower()) is not None

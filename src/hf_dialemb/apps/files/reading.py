@@ -1,9 +1,9 @@
 """Read your own conversations: a file by the reader for its ending, or a folder of files."""
 
+import re
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-import re
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -72,10 +72,7 @@ def find_own(path: str | Path, notes: Notes) -> Iterator[Finding]:
             f"{path}: got the sheet {notes.options.sheet!r}, which only files of Excel have; leave "
             "it out"
         )
-    if path.is_dir():
-        findings = _in_folder(path, notes)
-    else:
-        findings = _in_file(path, notes)
+    findings = _in_folder(path, notes) if path.is_dir() else _in_file(path, notes)
     return with_remarks(findings, notes, path)
 
 

@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import cache
@@ -13,27 +13,24 @@ from typing import Any
 
 from ...errors import InputError
 from .account import Account
-from .columns import name_rank
 from .evidence import EARLIER, Layout, Record, flattened, is_known, is_transcript, value_at
 from .findings import Draft, Notes, Problem, from_record
+from .inherited import fields_around, id_of, metadata_of, people_of, ranked_fields
 from .joining import joined
+from .json_values import opened, pair_of
 from .markup import plain_text
 from .message_parts import Message, called, message_in
-from .record_tables import Conversations, Unit, description_of, first_text, opened, pair_of, plain
+from .record_tables import Conversations, Unit, description_of, first_text
 from .transcripts import draft_of_text
 
 Read = Callable[[], Iterable[tuple[str, Any]]]
 """Reads the records of a file, each with its place; an `InputError` is a damaged one."""
 
 _SURVEYED = 1000  # records that show what fields are
-_LONGEST_VALUE, _MOST_FIELDS = 1000, 50  # of metadata
 _PAUSE = timedelta(hours=4)  # that ends a conversation of people who have names
 _TICKET = re.compile(r"subject|priority|requester\w*|ticket\w*")
 _SIDES = ("user", "assistant")
 _IDS = ("id", "uuid", "messageId", "message_id", "post/id")
-_PERSON_IDS = {"id", "_id", "ID", "user_id", "userId", "ParticipantId", "participantId"}
-_OF_PERSONS = {"name", "role", "type", "ParticipantRole", "real_name"}
-_OF_MESSAGES = {"text", "body", "content", "Content", "author_id"}
 _OF_RECORDS = ({"start", "end"}, {"instruction", "input"})  # of recordings, of Alpaca
 _ANSWERS = {"output", "answer", "response", "input", "question", "query", "prompt", "text"}
 IN_TURN = (
@@ -55,7 +52,9 @@ class RecordDrafts:
         self._alike: dict[str, set[int]] = {}  # two values at most of what may be an id
         for _, unit, key in self._found(None):
             self._sizes[hash(key)] += isinstance(unit, Unit)
-            for path, value in _ranked(_fields(unit), "id") if isinstance(unit, Unit) else ():
+            for path, value in (
+                ranked_fields(fields_around(unit), "id") if isinstance(unit, Unit) else ()
+            ):
                 values = self._alike.setdefault(path, set())
                 if len(values) < 2:
                     values.add(hash(value))
@@ -116,51 +115,46 @@ class RecordDrafts:
             first = replace(first, items=[unit.items[0] for _, unit in members], places=places)
             members = [(place, first)]
         messages: list[Message] = []
-        problems: tuple[Problem, ...] = ()
         for where, unit in members:
             try:
                 latest = list(self._messages(unit, notes, where))
             except (AttributeError, LookupError, TypeError, ValueError):
-                problems = from_record(where, {"messages": unit.items}).problems
-                yield Draft(where, "", (), problems=problems)
-                continue
+                yield _malformed(where, unit)
+                return
             beside: Message = {"place": where}
-            if len(members) > 1 and (time := _ranked(_fields(unit), "time")):
+            if len(members) > 1 and (time := ranked_fields(fields_around(unit), "time")):
                 beside["time"] = time[0][1]
-            latest = [beside | message for message in latest]
+            messages = continued(messages, [beside | message for message in latest])
             for other in unit.more:
                 notes.add(f"left out another version of a dialogue ({other.path})", where)
-                self.account.note([other.items, other.context[-1:] if other.kind == "pair" else []])
-            messages = continued(messages, latest)
+                said = other.context[-1:] if other.kind == "pair" else []
+                self.account.note([other.items, said])
         spoken: dict[str, list[Message]] = {}
         for message in messages:
             if "left_out" in message:
                 notes.add(f"left out {message['left_out']}", message["place"])
             else:
                 spoken.setdefault(message.pop("group", ""), []).append(message)
-        if spoken and not any(turn["content"] for several in spoken.values() for turn in several):
-            yield Draft(
-                place, "", (), problems=from_record(place, {"messages": first.items}).problems
-            )
-        elif spoken:
-            yield from self._divided(place, first, spoken, notes)
-        elif messages or not problems:
+        if not spoken:
             notes.add("left out a dialogue in which nobody says anything", place)
+        elif any(turn["content"] for said in spoken.values() for turn in said):
+            yield from self._divided(place, first, spoken, notes)
+        else:
+            yield _malformed(place, first)
 
     def _divided(
         self, place: str, unit: Unit, spoken: Mapping[str, list[Message]], notes: Notes
     ) -> Iterator[Draft]:
-        context = _fields(unit)
-        several = len(self._sizes) > 1
+        context = fields_around(unit)
         constant = {
             path
             for path, values in self._alike.items()
-            if several and len(values) < 2 and path.rpartition("/")[2] != "id"
+            if len(self._sizes) > 1 and len(values) < 2 and path.rpartition("/")[2] != "id"
         }
-        id, id_path = _id(unit, context, constant)
-        time_path, time = next(iter(_ranked(context, "time")), ("", ""))
+        id, id_path = id_of(unit, context, constant)
+        time_path, time = next(iter(ranked_fields(context, "time")), ("", ""))
         domains = context.get("domains")
-        metadata = _metadata(context, (id_path, time_path, "domains", ""))
+        metadata = metadata_of(context, (id_path, time_path, "domains", ""))
         turns = [turn for several in spoken.values() for turn in several]
         is_ticket = any(map(_TICKET.fullmatch, context))
         is_whole = is_ticket or any(
@@ -172,16 +166,16 @@ class RecordDrafts:
         for turn in turns:
             for text in (*turn.pop("raw", ()), turn["content"], turn["role"], turn.get("name")):
                 self.account.keep(text)
-        for key, several in spoken.items():
+        for key, said in spoken.items():
             divides = named and not key and not is_whole and not unit.layout.is_recording
             yield Draft(
                 place,
                 key or id,
-                joined(place, several, notes) if unit.layout.is_recording else several,
+                joined(place, said, notes) if unit.layout.is_recording else said,
                 domains if isinstance(domains, list | tuple) else (),
                 time=time,
                 metadata=metadata,
-                mail=is_ticket or any(turn.get("markup") for turn in several),
+                mail=is_ticket or any(turn.get("markup") for turn in said),
                 pause=_PAUSE if divides else None,
             )
 
@@ -208,7 +202,9 @@ class RecordDrafts:
         for exchange in history if isinstance(history, list) else ():
             pair = zip(exchange, _SIDES, strict=False)
             messages += [{"role": side, "content": str(text), "name": ""} for text, side in pair]
-        beside = {"time": time[0][1]} if (time := _ranked(dict(flattened(value)), "time")) else {}
+        beside = (
+            {"time": time[0][1]} if (time := ranked_fields(dict(flattened(value)), "time")) else {}
+        )
         for name, side in zip(pair_of(value), _SIDES, strict=True):
             said = opened(value[name])
             if name == "input" and isinstance(value.get("instruction"), str):
@@ -242,7 +238,7 @@ class RecordDrafts:
         items = [item for item in unit.items if isinstance(item, Mapping)]
         if len(items) < len(unit.items):
             yield {"left_out": "a message that is no object"}
-        people = _people(unit)
+        people = people_of(unit)
         nodes = [at.get("current_node", at.get("currentId")) for at in unit.context]
         last = next((node for node in nodes if node), None)
         flat = [dict(flattened(item)) for item in items]
@@ -263,6 +259,10 @@ class RecordDrafts:
                     if "left_out" in message:
                         self.account.note(said)
                     yield {**message, **beside}
+
+
+def _malformed(place: str, unit: Unit) -> Draft:
+    return Draft(place, "", (), problems=from_record(place, {"messages": unit.items}).problems)
 
 
 def _beside(item: Record, unit: Unit, threads: Mapping[str, int], has_replies: bool) -> Message:
@@ -364,25 +364,6 @@ def on_path(items: Sequence[Record], layout: Layout, last: Any = None) -> Iterat
         yield {"left_out": "a message of a branch that was abandoned", "raw": nodes[name]}
 
 
-def _people(unit: Unit) -> dict[str, Record]:
-    """Return the persons that lists beside the messages name, by their ids."""
-    people: dict[str, Record] = {}
-    for item in unit.items:
-        if isinstance(item, Mapping) and isinstance(item.get("user_profile"), Mapping):
-            people[str(item.get("user"))] = {"user_profile": item["user_profile"]}
-    for around in unit.context:
-        lists = [inner for inner in around.values() if isinstance(inner, list)]
-        persons = [item for inner in lists for item in inner if isinstance(item, Mapping)]
-        for person in persons:
-            if person.keys() & _OF_PERSONS and not person.keys() & _OF_MESSAGES:
-                people |= {str(person[key]): person for key in person.keys() & _PERSON_IDS}
-        paths = ("requester_id", "requester/id", "ticket/requester_id")
-        requester = value_at(dict(flattened(around)), paths)
-        if requester is not None:
-            people[str(requester)] = {"role": "requester", **people.get(str(requester), {})}
-    return people
-
-
 def continued(before: list[Message], latest: list[Message]) -> list[Message]:
     """Return messages and those after them, which may begin with a history of earlier ones."""
 
@@ -407,7 +388,7 @@ def _versions(units: list[Unit]) -> list[Unit]:
     for number, unit in enumerate(units):
         opening = first_text(unit) if len(units) > 1 else ""
         around = id(unit.context[-1]) if unit.context else 0
-        key = (opening, str(_id(unit, _fields(unit))[0]) or around) if opening else number
+        key = (opening, str(id_of(unit, fields_around(unit))[0]) or around) if opening else number
         kept = first.setdefault(key, unit)
         if kept is not unit:
             kept.more.append(unit)
@@ -419,74 +400,5 @@ def _shared(unit: Unit) -> str:
     if unit.is_row:
         value = value_at(dict(flattened(unit.items[0])), unit.layout.group)
     else:
-        value = next((value for _, value in _ranked(_fields(unit), "group")), None)
+        value = next((value for _, value in ranked_fields(fields_around(unit), "group")), None)
     return "" if value is None else str(value).rpartition("/conversations/")[2]
-
-
-def _fields(unit: Unit) -> dict[str, Any]:
-    """Return the scalars and lists around a conversation, the innermost first."""
-    fields: dict[str, Any] = {}
-    rows = [dict(flattened(item)) for item in unit.items] if unit.is_row else []
-    layout = unit.layout
-    taken = {*layout.role, *layout.text, *layout.name, *layout.time}
-    for row in rows:
-        says = value_at(row, layout.text) is not None or value_at(row, layout.role) is not None
-        for path, value in row.items():
-            if not says or (path not in taken and all(other.get(path) == value for other in rows)):
-                fields.setdefault(path, value)
-    for level in map(opened, reversed(unit.context)):
-        sides = pair_of(level) if unit.kind == "pair" else ()
-        for path, value in flattened(plain(level) if isinstance(level, Mapping) else {}):
-            if path.split("/")[0] not in sides and value not in unit.items:
-                fields.setdefault(path, value)
-    return {
-        path: value for path, value in fields.items() if isinstance(value, str | int | float | list)
-    }
-
-
-def _ranked(fields: Record, kind: str) -> list[tuple[str, Any]]:
-    """Return the fields whose names fit, the best first."""
-    ranks = [
-        (rank, path)
-        for path, value in fields.items()
-        if isinstance(value, str | int | float) and not isinstance(value, bool) and value != ""
-        if (rank := name_rank(kind, path)) is not None
-    ]
-    return [(path, fields[path]) for _, path in sorted(ranks, key=lambda part: part[0])]
-
-
-def _id(unit: Unit, context: Record, but: Collection[str] = ()) -> tuple[Any, str]:
-    """Return the id of a conversation, and its field, which is none that never differs."""
-    ids = _ranked({path: context[path] for path in context if path not in but}, "id")
-    named = [("", context[""])] if "" in context else []
-    for path, value in _ranked(context, "group") or named or ids:
-        return (value.rpartition("/conversations/")[2] if isinstance(value, str) else value), path
-    for path, value in context.items():
-        if isinstance(value, str) and "/conversations/" in value:
-            return value.rpartition("/conversations/")[2], path
-    return unit.key if unit.kind == "messages" else "", ""
-
-
-def _metadata(context: Record, used: Sequence[str]) -> dict[str, Any]:
-    """Return texts, numbers and lists of texts that lie around the messages."""
-    kept: dict[str, Any] = {}
-    for path, value in context.items():
-        name = path.rpartition("/")[2]
-        small = _small(value)
-        if path not in used and small not in (None, "", []) and len(kept) < _MOST_FIELDS:
-            kept[path if name in kept else name] = small
-    return kept
-
-
-def _small(value: Any) -> Any:
-    """Return a value of metadata: a short text, a number, or a list of texts; else None."""
-    if isinstance(value, list):
-        named = [
-            item.get("name", item.get("tag"))
-            if isinstance(item, Mapping) and len(item) < 4
-            else item
-            for item in value
-        ]
-        texts = [str(item) for item in named if isinstance(item, str | int)]
-        return texts if sum(map(len, texts)) <= _LONGEST_VALUE else None
-    return value if not isinstance(value, str) or len(value) <= _LONGEST_VALUE else None

@@ -5,18 +5,13 @@ answer, texts in turn, and a transcript in one text. Which fields are what, `evi
 each path of lists from a sample of the file.
 """
 
-import ast
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import date
 from typing import Any
 
 from .columns import name_rank
-from .markup import has_markup
-from .recordings import with_pieces, with_sessions
 from .evidence import (
     Layout,
     Record,
@@ -27,19 +22,12 @@ from .evidence import (
     layout_of,
     words_of,
 )
+from .json_values import is_map, opened, pair_of, plain
+from .markup import has_markup
+from .recordings import with_pieces, with_sessions
 
 _SAMPLE = 300  # objects of a path that show what their fields are
 _DEEPEST = 14
-_LONGEST = 1 << 20  # characters of JSON in a text
-_ASKED = (
-    "requestUtterances|messages|request|requests|prompt|prompts|input|inputs|input_messages|contents|question|query|"
-    "instruction|human|user|llm_input|context"
-).split("|")
-_ANSWERED = (
-    "responseUtterances|response|responses|completion|completions|output|outputs|output_messages|candidates|answer|"
-    "reply|assistant|gpt|bot|choices|chosen"
-).split("|")
-_DOTTED = re.compile(r"[A-Za-z_][\w-]*(\.[\w-]+)+")
 _NOT_SAID = re.compile(
     r"(tags?|labels?|topics?|domains?|services?|urls?|ids?|models?|keywords?|categories|roles|"
     r"speakers|users|participants|languages?|personality|persona\w*|candidates)"
@@ -69,102 +57,7 @@ class Unit:
     more: list["Unit"] = field(default_factory=list)
     is_row: bool = False
     has_opening: bool = False
-    is_opening: bool = False
     places: dict[int, str] = field(default_factory=dict)
-
-
-def opened(value: Any) -> Any:
-    """Return a value with its JSON read, its dotted names nested and its columns as rows."""
-    if isinstance(value, str) and value[:1] in ("{", "[") and 1 < len(value) < _LONGEST:
-        inner = parsed(value)
-        return opened(inner) if isinstance(inner, Mapping | list) else value
-    if isinstance(value, list) and value and isinstance(value[0], Mapping):
-        first = value[0]
-        if first.keys() == {"key", "value"} and isinstance(first["value"], Mapping):
-            pairs = {str(item["key"]): next(iter(item["value"].values()), None) for item in value}
-            return opened(pairs)
-        return value
-    if isinstance(value, date):
-        return value.isoformat()
-    if not isinstance(value, Mapping):
-        return value
-    dotted = [inner for name, inner in value.items() if _DOTTED.fullmatch(str(name))]
-    if dotted and not all(isinstance(inner, Mapping) for inner in dotted):
-        value = _nested(value)
-    if "kwargs" in value and isinstance(value.get("id"), list):  # of LangChain
-        kind = str(value["id"][-1]).removesuffix("Chunk").removesuffix("Message").lower()
-        return {"type": kind, **value["kwargs"]}
-    if _is_columns(value):
-        return [dict(zip(value, row, strict=False)) for row in zip(*value.values(), strict=False)]
-    return value
-
-
-def parsed(text: str) -> Any:
-    """Return what a text of JSON, or of a value of Python, stands for; None if it is neither."""
-    for parse in (json.loads, ast.literal_eval):
-        with suppress(MemoryError, RecursionError, SyntaxError, ValueError, TypeError):
-            return parse(text)
-    return None
-
-
-def _nested(value: Record) -> dict[str, Any]:
-    nested: dict[str, Any] = {}
-    for name, inner in value.items():
-        *outer, last = str(name).split(".")
-        place = nested
-        for step in outer:
-            if not isinstance(place.get(step), dict):
-                place[step] = {}
-            place = place[step]
-        if isinstance(place.get(last), dict) and isinstance(inner, Mapping):
-            place[last] |= inner
-        else:
-            place[last] = inner
-    return nested
-
-
-def _is_columns(value: Record) -> bool:
-    columns = list(value.values())
-    if len(columns) < 2 or not all(isinstance(column, list) for column in columns):
-        return False
-    scalars = [c for c in columns if c and all(isinstance(cell, str | int | float) for cell in c)]
-    return len(scalars) > 1 and len({len(column) for column in columns}) == 1
-
-
-def is_map(value: Record) -> bool:
-    """Return whether ids or dates lead to objects that are alike."""
-    items = list(value.values())[:20]
-    if len(items) < 2 and not re.search(r"[\d@]", "".join(map(str, value))):
-        return False
-    if not all(isinstance(item, Mapping) for item in items) or not items:
-        return False
-    shared = set(items[0])
-    return all(2 * len(shared & item.keys()) >= max(len(shared), len(item), 1) for item in items)
-
-
-def pair_of(value: Record) -> tuple[str, ...]:
-    """Return the names of what a person asks and of what is answered, if an object has both."""
-    names = {name: at for name, at in value.items() if isinstance(at, str | list | Mapping) and at}
-    lower = {re.sub(r"BodyJson$", "", str(name)): name for name in names}
-    asked = next((lower[name] for name in _ASKED if name in lower), None)
-    answered = next((lower[name] for name in _ANSWERED if name in lower), None)
-    if asked is None or answered is None:
-        return ()
-    if any(
-        isinstance(names[name], Mapping) and not _holds(names[name]) for name in (asked, answered)
-    ):
-        return ()
-    return asked, answered
-
-
-def _holds(value: Record) -> bool:
-    """Return whether an object of a pair may hold what is said, and is no description."""
-    return any(
-        isinstance(inner, list | Mapping)
-        or name_rank("content", str(name)) is not None
-        or str(name) in (*_ASKED, *_ANSWERED)
-        for name, inner in value.items()
-    )
 
 
 class Conversations:
@@ -252,16 +145,12 @@ class Conversations:
             items = opened(items.get(step)) if isinstance(items, Mapping) else None
         if not isinstance(items, list):
             return []
-        names = {
-            field: [self._columns[field]]
-            for field in ("role", "time", "name")
-            if field in self._columns
-        }
-        text = [self._columns.get("content", "content")]
-        layout = Layout(
-            **{"role": ["role"], "name": names.get("role", ["role"]), "text": text, **names}
+        role, text, name, time = (
+            [self._columns.get(field, field)] for field in ("role", "content", "name", "time")
         )
-        context = {"id": value_of(record, self._columns["id"])} if "id" in self._columns else {}
+        layout = Layout(role=role, text=text, name=[*name, *role], time=time)
+        where = dict(flattened(record)).get(self._columns.get("id", ""))
+        context = {} if where is None else {"id": where}
         return [Unit("messages", "[]", items, [{**record, **context}], layout=layout)]
 
     def units(self, value: Any, path: str, context: list[Record], key: str) -> list[Unit]:
@@ -301,12 +190,8 @@ class Conversations:
     def _in_object(self, value: Record, path: str, context: list[Record], key: str) -> list[Unit]:
         inside = [*context, {**value, "": key} if key else value]
         sides = pair_of(value)
-        if sides and not any(
-            isinstance(inner, Mapping)
-            and any(isinstance(inner.get(n), list) for n in pair_of(inner))
-            for name, inner in value.items()
-            if name not in sides
-        ):
+        others = [inner for name, inner in value.items() if name not in sides]
+        if sides and not any(map(_has_lists, others)):
             return [Unit("pair", path, list(sides), inside, key)]
         several = is_map(value)
         if several and self.speaks(f"{path}.*", list(value.values())):
@@ -324,31 +209,24 @@ class Conversations:
                 unit.has_opening = bool(first)
         if not found and isinstance(value.get("subject"), str) and description_of(value):
             layout = Layout(role=["role"], text=["description"], name=["name"], time=["created_at"])
-            return [
-                Unit(
-                    "messages", path, [description_of(value)], inside, key, layout, is_opening=True
-                )
-            ]
+            return [Unit("messages", path, [description_of(value)], inside, key, layout)]
         return found or _texts(value, path, inside, key)
 
     def _opening(self, value: Record, unit: Unit) -> list[Record]:
-        """Return a message that lies beside the list of the others, as the first mail of a ticket."""
+        """Return a message that lies beside the list of the others, as a ticket's first mail."""
         layout = unit.layout
-        first = [opening] if (opening := description_of(value)) else []
-        if first:
-            unit.layout = layout = replace(
+        first: list[Record] = []
+        if opening := description_of(value):
+            unit.layout = replace(
                 layout,
                 role=[*layout.role, "role"],
-                flags=layout.flags,
-                text=[*layout.text, "description", "html"],
+                text=[*layout.text, "description"],
                 name=[*layout.name, "name"],
                 time=[*layout.time, "created_at"],
             )
-            if layout.flags:
-                opening["role"] = "user"
-            said = first_text(unit)
-            same = " ".join(str(opening.get("description")).casefold().split())[:200] == said
-            return [] if same else first
+            is_repeated = _folded(opening["description"]) == first_text(unit)
+            role = "user" if layout.flags else "requester"
+            return [] if is_repeated else [{**opening, "role": role}]
         for inner in map(opened, value.values()):
             if isinstance(inner, Mapping) and not any(inner is around for around in unit.context):
                 flat = dict(flattened(inner))
@@ -371,33 +249,21 @@ def _ready(record: Any) -> Any:
 
 def description_of(value: Record) -> dict[str, Any]:
     """Return the description of a ticket as the first message of who opened it."""
-    plain = value.get("description_text")
-    text = plain or value.get("description")
+    text = value.get("description_text") or value.get("description")
     is_ticket = isinstance(value.get("subject"), str) or "requester_id" in value
     if not is_ticket or not isinstance(text, str):
         return {}
-    opening = {"role": "requester", "name": value.get("requester_name")}
-    opening["created_at"] = value.get("created_at")
-    return {**opening, "description": text}
+    beside = {"name": value.get("requester_name"), "created_at": value.get("created_at")}
+    return {"role": "requester", "description": text, **beside}
 
 
-def value_of(record: Record, path: str) -> Any:
-    """Return what lies at the path of a user."""
-    return dict(flattened(record)).get(path)
+def _has_lists(value: Any) -> bool:
+    """Return whether an object has lists of messages of both sides."""
+    return isinstance(value, Mapping) and any(isinstance(value[at], list) for at in pair_of(value))
 
 
 def _has_id(value: Record) -> bool:
-    return any(
-        name_rank("id", str(n)) is not None or name_rank("group", str(n)) is not None for n in value
-    )
-
-
-def plain(value: Record) -> Record:
-    """Return an object whose inner objects are opened too."""
-    return {
-        name: inner if name == "content" and isinstance(inner, str) else opened(inner)
-        for name, inner in value.items()
-    }
+    return any(name_rank(kind, str(at)) is not None for kind in ("id", "group") for at in value)
 
 
 def _common(paths: Sequence[str]) -> str:
@@ -417,14 +283,19 @@ def _alike(outer: Layout, inner: Layout) -> bool:
 
 
 def first_text(unit: Unit) -> str:
+    """Return the first text that somebody says, without regard to case and blanks."""
     for item in unit.items:
         flat = dict(flattened(item)) if isinstance(item, Mapping) else {"": item}
         if any(is_program(str(flat.get(path))) for path in unit.layout.role):
             continue
         for path in unit.layout.text or [""]:
             if isinstance(flat.get(path), str) and flat[path].strip():
-                return " ".join(flat[path].casefold().split())[:200]
+                return _folded(flat[path])
     return ""
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split())[:200]
 
 
 def _of_pairs(lists: list[Any], path: str, context: list[Record], key: str) -> Unit:
@@ -449,16 +320,11 @@ def _texts(value: Record, path: str, inside: list[Record], key: str) -> list[Uni
             or name_rank("content", str(name)) is not None
         ):
             return [Unit("texts", f"{path}.{name}[]", inner, inside, key)]
-    found = []
-    for name, inner in value.items():
-        if isinstance(inner, str) and is_transcript(inner):
-            found.append(Unit("transcript", f"{path}.{name}", [inner], inside, key))
-    return (
-        found[:1]
-        if len(found) < 2 or _first_line(found[0]) != _first_line(found[1])
-        else [Unit(found[0].kind, found[0].path, found[0].items, inside, key, more=found[1:])]
-    )
-
-
-def _first_line(unit: Unit) -> str:
-    return str(unit.items[0]).strip()[:60]
+    transcripts = [
+        Unit("transcript", f"{path}.{name}", [inner], inside, key)
+        for name, inner in value.items()
+        if isinstance(inner, str) and is_transcript(inner)
+    ]
+    for first in transcripts[:1]:
+        first.more = transcripts[1:]
+    return transcripts[:1]

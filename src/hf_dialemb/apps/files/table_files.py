@@ -10,8 +10,8 @@ from typing import Any
 
 from ...errors import InputError, unknown_name
 from .findings import Draft, Finding, Notes, from_drafts
+from .json_values import opened
 from .record_dialogues import RecordDrafts, header_of_flat
-from .record_tables import opened
 from .table_rows import Rows, plain_cell, sheet_rows, text_rows
 from .turn_tables import Table, are_numbers, number_of
 from .workbook import read_sheets

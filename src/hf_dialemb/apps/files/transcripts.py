@@ -12,7 +12,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -156,7 +155,8 @@ def _in_blocks(lines: list[Line]) -> list[Line]:
     if len(starts) < 2 or names.total() - len(names) < 1 or max(map(len, names)) > 60:
         return []
     read: list[Line] = []
-    for (start, match), (end, _) in pairwise([*starts, (len(lines), None)]):
+    ends = [*(place for place, _ in starts[1:]), len(lines)]
+    for (start, match), end in zip(starts, ends, strict=True):
         speaker = lines[start + 1]
         if names[speaker.text] < 2 and spoken(speaker.text, True) == "":
             continue
