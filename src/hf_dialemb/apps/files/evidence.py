@@ -329,7 +329,7 @@ def _role_score(path: str, values: Sequence[Any], count: int) -> float:
 @cache
 def is_known(word: str) -> bool:
     """Return whether a word says what role somebody has."""
-    return word.casefold() in WELL_KNOWN or is_program(word)
+    return word.casefold() in (*WELL_KNOWN, "request", "response") or is_program(word)
 
 
 @cache

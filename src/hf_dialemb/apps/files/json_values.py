@@ -17,7 +17,7 @@ _ASKED = (
     "instruction|human|user|llm_input|context"
 ).split("|")
 _ANSWERED = (
-    "responseUtterances|response|responses|completion|completions|output|outputs|output_messages|candidates|answer|"
+    "responseUtterances|preferred_output|response|responses|completion|completions|output|outputs|output_messages|candidates|answer|"
     "reply|assistant|gpt|bot|choices|chosen"
 ).split("|")
 _DOTTED = re.compile(r"[A-Za-z_][\w-]*(\.[\w-]+)+")

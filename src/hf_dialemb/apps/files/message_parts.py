@@ -15,8 +15,9 @@ Message = dict[str, Any]
 _SAID = frozenset(
     "text input_text output_text multimodal_text refusal message audio_transcription plain link "
     "mention text_link bold italic code_block hashtag email phone pre spoiler punct punctuation "
-    "pronunciation custom_emoji blockquote".split()
+    "pronunciation custom_emoji blockquote user-prompt request response".split()
 )  # types of parts that are said
+_TYPES = ("type", "content_type", "part_kind")
 _WITHIN = "text content value parts transcript refusal message body title data".split()
 _PARTS = (  # from words in the type of a part to what it is, the first that fits
     (r"result|tool.?resp|call.?output|function.?resp|execution", "a result of a tool"),
@@ -24,7 +25,7 @@ _PARTS = (  # from words in the type of a part to what it is, the first that fit
     (r"think|thought|reason", "a thought of a model"),
     (r"image|picture|inline|sticker", "a picture"),
     (r"audio|video|file|document|attachment", "a file"),
-    (r"context|instruction", "instructions for a model"),
+    (r"context|instruction|system", "instructions for a model"),
     (r"step|source|data-", "a step of a model"),
 )
 _BESIDE = {  # fields beside the text of a message
@@ -49,7 +50,10 @@ _OF_AGENTS = re.compile(
 _MARK = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")  # of Slack: <@U01>, <http://x|label>
 _MOJIBAKE = re.compile("[\xc2-\xf4][\x80-\xbf]")
 _NO_NAME = re.compile(r"[\W\d]*|[0-9a-fA-F-]{24,}")  # numbers and UUIDs
-_OF_MODELS = {"human": "user", "ai": "assistant", "gpt": "assistant", "model": "assistant"}
+_OF_MODELS = {
+    **dict.fromkeys(("human", "request"), "user"),
+    **dict.fromkeys(("ai", "gpt", "model", "response"), "assistant"),
+}
 _LABELS = ("dialogue_acts", "slots", "intents")
 _NAMES = (
     "profile/real_name",
@@ -69,13 +73,13 @@ def parts(content: Any) -> Iterator[tuple[str, str]]:
         for part in content:
             yield from parts(part)
     elif isinstance(content, Mapping):
-        name = content.get("type") or content.get("content_type")
+        name = next((content[key] for key in _TYPES if content.get(key)), None)
         inner = next((content[key] for key in _WITHIN if content.get(key) is not None), None)
         if content.get("thought") is True:  # of Gemini
             name = "thought"
         elif name is None and inner is None:
             name = next(iter(content), "")
-        if name is None or name in _SAID:
+        if name is None or str(name).lower() in _SAID:
             yield from parts(inner)
         elif name:
             yield _kind_of(str(name)) or f"a part of the type {name}", ""
@@ -85,7 +89,7 @@ def parts(content: Any) -> Iterator[tuple[str, str]]:
 def _kind_of(name: str) -> str:
     """Return what a part of a type is; empty for what is said."""
     fitting = (kind for words, kind in _PARTS if re.search(words, name, re.IGNORECASE))
-    return "" if name in _SAID else next(fitting, "")
+    return "" if name.lower() in _SAID else next(fitting, "")
 
 
 def message_in(

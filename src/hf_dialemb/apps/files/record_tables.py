@@ -301,9 +301,9 @@ def _folded(text: str) -> str:
 def _of_pairs(lists: list[Any], path: str, context: list[Record], key: str) -> Unit:
     """Make messages of pairs: of a speaker and a text, or of a question and an answer."""
     firsts = [str(item[0]) for item in lists]
-    spoken = all(len(first) < 40 for first in firsts) and (
-        len(set(firsts)) <= max(2, len(firsts) / 3) or sum(map(is_known, firsts)) > len(firsts) / 2
-    )
+    are_names = not any(len(first) > 40 or first.rstrip()[-1:] in "?!," for first in firsts)
+    again = len(set(firsts)) <= max(2, len(firsts) / 3)
+    spoken = are_names and (again or sum(map(is_known, firsts)) > len(firsts) / 2)
     names = ("role", "content") if spoken else ("user", "assistant")
     items = [dict(zip(names, item, strict=True)) for item in lists]
     layout = Layout(role=["role"], text=["content"], name=["role"])

@@ -55,7 +55,9 @@ _HEADING = re.compile(rf"[^\w\[]*(?:[^\W\d_]+[,.]?\s)?(?P<day>{_DAY})[^:]{{0,24}
 # of Google Meet, of Zendesk
 _ASIDE = re.compile(rf"\d\d?:\d\d:\d\d|[\[(]{_SHORT}[\])]\s*\*{{3}}.*\*{{3}}")
 _LOOKED_AT = 500  # lines that show the layout of a file
+_ANY_TIME = rf"(?:[\[(]?\s?(?P<time>{_MOMENT}|{_DAY}|{_SHORT})\s?[\])]?[\s,–—-]*)?"
 _LAYOUTS = [re.compile(pattern) for pattern in RULES["layouts"].values()]
+_SHAPES = [re.compile(shape.replace("TIME", _ANY_TIME)) for shape in RULES["shapes"].values()]
 
 
 class Line(NamedTuple):
@@ -127,13 +129,14 @@ def _laid_out(lines: list[Line]) -> list[Line]:
         if matching and score > max(most, len(others)):
             most = len(matching)
             layout = pattern
+    layout = layout or _shape_of(probed)
     if layout is None:
         return lines
     day = ""
     read = []
     for line in lines:
         if match := layout.fullmatch(line.text):
-            time = f"{day} {match['time']}".strip()
+            time = f"{day} {match.groupdict().get('time') or ''}".strip()
             read.append(
                 Line(line.place, line.text, time, True, match["speaker"] or "", match["content"])
             )
@@ -142,6 +145,18 @@ def _laid_out(lines: list[Line]) -> list[Line]:
         else:
             read.append(Line(line.place, line.text, content=line.text))
     return read
+
+
+def _shape_of(lines: list[Line]) -> re.Pattern[str] | None:
+    """Return the shape that most lines have, and whose speakers come again, if no colon tells."""
+    filled = [line for line in lines if line.text]
+    for shape in _SHAPES:
+        speakers = Counter(match["speaker"] for line in filled if (match := shape.fullmatch(line.text)))
+        told = sum(bool(line.speaker) for line in filled)
+        is_usual = 5 * speakers.total() >= 2 * len(filled) and speakers.total() > 2 * told
+        if is_usual and 2 * len(speakers) <= speakers.total() + 1 and len(speakers) > 1:
+            return shape
+    return None
 
 
 def _in_blocks(lines: list[Line]) -> list[Line]:
