@@ -180,13 +180,12 @@ def long(lines: Lines, columns: Sequence[Column]) -> list[str]:
 
 
 def short(lines: Lines) -> list[str]:
-    """Draws the encoders that were measured for two things or more, but for the untrained table."""
+    """Draws the encoders that were measured for two things or more."""
     chosen = {
         name: line
         for name, line in lines.items()
         if sum(values(line, each) is not None for each in SHORT) > 1
     }
-    chosen.pop("untrained-static", None)
     drawn = [cells(chosen, column) for column in SHORT]
     rows = [[name, *(column[name] for column in drawn)] for name in chosen]
     return table_lines(["Encoder"], [head for head, _ in SHORT], rows)

@@ -33,8 +33,7 @@ from hf_dialemb.evaluation.tasks.intents import by_prototypes
 from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.storage.files import write_json_atomically
 from hf_dialemb.storage.hardware import bfloat16_where_faster, multiplies_bfloat16
-from hf_dialemb.storage.pretrained import MINILM, resolve_backbone
-from hf_dialemb.training.distil import word_pieces, write_static
+from hf_dialemb.storage.pretrained import resolve_backbone
 
 DIALOGUES = ("sgd", "multiwoz", "doc2dial", "self_dialogue", "star", "kvret")
 INTENTS = ("clinc150", "banking77", "snips")
@@ -54,11 +53,6 @@ CARRIERS = (
 )
 """The corpora at hand whose turns have actions: what one of them carries is covered."""
 
-UNTRAINED = "untrained-static"
-"""A table of word pieces as model2vec makes it.
-
-The backbone's vector of each alone, 256 axes, weighted by rank.
-"""
 
 READ = "sgd"
 """The corpus whose test split is encoded for the rates."""
@@ -152,23 +146,9 @@ def rate(model: str) -> Figures:
     return found
 
 
-def untrained(folder: Path) -> str:
-    """Write `UNTRAINED`, unless it is there."""
-    if not folder.is_dir():
-        tokenizer, words = word_pieces(MINILM)
-        vectors = hf_dialemb.load_encoder(MINILM).encode_utterances(words)
-        vectors = vectors - vectors.mean(axis=0)
-        _, _, axes = np.linalg.svd(vectors.T @ vectors)
-        # the vocabulary begins with what is frequent
-        ranks = np.log1p(np.arange(len(words), dtype=np.float32))
-        write_static(folder, vectors @ axes[:256].T * ranks[:, None], tokenizer)
-    return str(folder)
-
-
 def measured(model: str, kinds: set[str], seeds: int, folder: Path) -> dict[str, Figures]:
     """Measures a model, by task and corpus."""
     name = Path(model).name
-    model = untrained(folder / UNTRAINED) if model == UNTRAINED else model
     found = {}
     wanted = {
         "domains": DIALOGUES,

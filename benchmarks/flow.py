@@ -145,7 +145,7 @@ def measure_steps(folder: Path) -> dict[str, Any]:
         lambda: named("SGD", said, vectors, {role: each.labels for role, each in found.items()}),
     )
     step("graph", lambda: pruned(flow.graph, pruning))
-    choices = {role: each.choice for role, each in found.items()}
+    choices = {role: each.sentence for role, each in found.items()}
     step("insights", lambda: insights(flow))
     step("page", lambda: write_page(flow, page, pruning, choices=choices))
     return {
@@ -156,7 +156,7 @@ def measure_steps(folder: Path) -> dict[str, Any]:
             role: len({said.texts[row] for row in rows})
             for role, rows in said.rows_by_role().items()
         },
-        "clusters": {role: each.choice.count for role, each in found.items()},
+        "clusters": {role: int(each.labels.max()) + 1 for role, each in found.items()},
         "page_bytes": page.stat().st_size,
         "steps": steps,
     }

@@ -64,10 +64,11 @@ def built(side: str, vectors: Any, folder: Path) -> Any:
         return lambda query: np.argsort(-(units @ query), kind="stable")[:TOP].tolist()
     import pyarrow as pa
 
-    from hf_dialemb.apps.search.dialogue_index import DialogueIndex, _schema
+    from hf_dialemb.apps.search.dialogue_index import DialogueIndex
+    from hf_dialemb.apps.search.index_rows import schema_of
 
     grown: Any = DialogueIndex(folder / "calls.lance", "dialogue-static")
-    schema = _schema(units.shape[1], grown._record)
+    schema = schema_of(units.shape[1], grown._record)
     grown._table = grown._database.create_table("calls", schema=schema)
     for start in range(0, len(units), 50_000):
         part = units[start : start + 50_000]

@@ -26,7 +26,6 @@ from hf_dialemb.evaluation.evaluating import page_of
 from hf_dialemb.evaluation.results.result_tables import markdown_table
 from hf_dialemb.evaluation.results.rows import read_results
 from hf_dialemb.hub.card.card import render_card
-from hf_dialemb.hub.card.card_record import read_record
 from hf_dialemb.hub.card.figures import measured, results_of
 from hf_dialemb.papers.paper_tables import ensemble_tables
 
@@ -46,7 +45,7 @@ def pages() -> Iterator[tuple[Path, str]]:
         whole = beside.is_file() and not BLOCK.search(text)
         yield page, page_of(read_results(beside)) if whole else render(text)
     for file in sorted(CARDS.glob("*.json")):
-        record = read_record(file)
+        record = json.loads(file.read_text(encoding="utf-8"))
         names = [known["name"] for known in record["measured_as"]]
         figures = measured(record, results_of(names, DOCS / "results"))
         yield file.with_suffix(".md"), render_card(record, figures)

@@ -2,7 +2,7 @@
 
 Python examples/dialogue_topics.py [MODEL [FILE]].
 
-Needs bertopic and umap-learn: pip install "hf-dialemb[topics,umap]". BERTopic gets ready vectors,
+Needs both: pip install bertopic umap-learn. BERTopic gets ready vectors,
 so that any encoder of dialogues serves. FILE is your own conversations, by default made-up ones.
 First topics of whole dialogues are found; then each speaker's turns are looked at by themselves.
 """

@@ -56,7 +56,7 @@ class SimCSEModel(UtteranceEncoder):
     config: SimCSEConfig
 
     def contrast(self, input_ids: Tensor, attention_mask: Tensor) -> UtteranceOutput:
-        """Contrasts two views of each utterance, (B, 2, L), with those of the batch (equation 4)."""
+        """Contrast two views of each utterance, (B, 2, L), with the others (equation 4)."""
         embeddings = self.embed(input_ids.flatten(0, 1), attention_mask.flatten(0, 1))
         ones, others = self.project(embeddings).unflatten(0, (-1, 2)).unbind(1)
         similarities = ones @ others.T

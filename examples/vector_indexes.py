@@ -2,7 +2,7 @@
 
 Python examples/vector_indexes.py [MODEL [FILE [FOLDER]]].
 
-Needs both: pip install "hf-dialemb[faiss,usearch]". The indexes hold vectors by number; what is
+Needs both: pip install faiss-cpu usearch. The indexes hold vectors by number; what is
 known of the dialogues lies beside them, a line each in the same order. Each index is built, saved,
 loaded, and asked for the dialogues nearest to another, then for those of one domain alone.
 `datasets.Dataset.add_faiss_index` does the first of it for a dataset. FILE is your own

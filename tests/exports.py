@@ -1,4 +1,4 @@
-"""Checkpoints and exports on disk, as sentence-transformers loads them, and how near vectors are."""
+"""Checkpoints and exports on disk as sentence-transformers loads them, and how near vectors are."""
 
 from pathlib import Path
 

@@ -114,24 +114,5 @@ def random_flow(dialogues=150, states=12, turns=12, seed=0):
     return flow_of_turns(made)
 
 
-def hundred_thousand():
-    """A flow of a hundred states and a hundred thousand utterances, none like another."""
-    rng = np.random.default_rng(0)
-    words = [f"word{number}" for number in range(2000)]
-    texts = [" ".join(rng.choice(words, 10)) for _ in range(10_000)]
-    drawn = zip(
-        rng.integers(0, 100, 100_000).tolist(),
-        rng.integers(0, 10_000, 100_000).tolist(),
-        strict=True,
-    )
-    turns = [
-        ("user", f"state {state}", f"{texts[text]} {place}")
-        for place, (state, text) in enumerate(drawn)
-    ]
-    return flow_of_turns(
-        {f"d{first}": turns[first : first + 10] for first in range(0, 100_000, 10)}
-    )
-
-
 def angles(*degrees):
     return np.stack([np.cos(np.radians(degrees)), np.sin(np.radians(degrees))], axis=1)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hub_server import TOKEN, run_hub
-from huggingface_hub import constants, hf_api
+from huggingface_hub import constants
 from huggingface_hub.utils import close_session
 from safetensors.numpy import save_file
 from transformers import BertConfig, BertModel
@@ -114,7 +114,6 @@ def hub_of_this_process():
     """Run a Hub that huggingface_hub in this process takes for its own; retries do not wait."""
     with run_hub() as hub, pytest.MonkeyPatch.context() as patch:
         patch.setattr(constants, "ENDPOINT", hub.address)
-        patch.setattr(hf_api.api, "endpoint", hub.address)  # that of functions such as create_repo
         template = "/{repo_id}/resolve/{revision}/{filename}"
         patch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", hub.address + template)
         patch.setattr(constants, "HF_HUB_OFFLINE", False)

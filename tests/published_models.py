@@ -49,7 +49,6 @@ REPORT = {
     "truncation": "3 of 4,000 utterances were truncated (7 of 90,000 tokens dropped)",
     "checkpoint": "last",
     "hardware": "2 x Quick GPU",
-    "energy": None,
     "resumed_from": None,
     "log": [],
     "held_out": {
@@ -140,12 +139,13 @@ class Made(NamedTuple):
     results: Path
     reference: Path | None
 
-    def card(self, *results: Path, licences=None) -> str:
+    def card(self, results=None, licences=None) -> str:
         record = make_record(self.folder, self.run, licences)
-        return render_card(record, measured(record, list(results) or [self.results]), REPO)
+        files = [self.results] if results is None else results
+        return render_card(record, measured(record, files), REPO)
 
-    def evaluation(self, *results: Path, licences=None) -> str:
-        return section(self.card(*results, licences=licences), "Evaluation")
+    def evaluation(self, licences=None) -> str:
+        return section(self.card(licences=licences), "Evaluation")
 
     def command(self, *words: object) -> int:
         return main(

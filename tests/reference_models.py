@@ -135,7 +135,7 @@ def paddle_arrays(state: dict[str, torch.Tensor]) -> dict[str, np.ndarray]:
     return arrays
 
 
-def write_paddle(path: Path, arrays: dict[str, np.ndarray], packed: bool = False) -> None:
+def write_paddle(path: Path, arrays: dict[str, np.ndarray]) -> None:
     """Writes what `fluid.save_dygraph` of paddle 1.6 writes."""
 
     def varint(value: int) -> bytes:
@@ -144,14 +144,7 @@ def write_paddle(path: Path, arrays: dict[str, np.ndarray], packed: bool = False
     with path.open("wb") as stream:
         stream.write(bytes(256) + b"TNUM" + struct.pack("<Q", len(arrays)))
         for name, array in arrays.items():
-            sizes = [varint(size) for size in array.shape]
-            joined = b"".join(sizes)
-            dims = (
-                b"\x12" + varint(len(joined)) + joined
-                if packed
-                else b"".join(b"\x10" + size for size in sizes)
-            )
-            message = b"\x08\x05" + dims
+            message = b"\x08\x05" + b"".join(b"\x10" + varint(size) for size in array.shape)
             stream.write(
                 b"NAME" + struct.pack("<Q", len(name)) + name.encode() + struct.pack("<I", 0)
             )

@@ -103,6 +103,7 @@ RUNS: dict[str, tuple[str, dict[str, object]]] = {
         "--output OUT",
         {"SIZES": (300,), "READ": 2, "CORPUS": "sample", "answer_of": here},
     ),
+    "unseen_topics": ("--output OUT", {"CORPORA": ("sample",), "MOST": 16}),
     "utterance_step": ("--small --only dse --steps 1 --precision float32 --output OUT", {}),
 }
 

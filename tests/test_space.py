@@ -209,7 +209,8 @@ def test_the_page_in_a_browser(address, tmp_path):
         )
         page.run(f"""{{
           const field = document.querySelector('#pasted textarea')
-          Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, 'value').set.call(field, {json.dumps(text)})
+          const {{set}} = Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, 'value')
+          set.call(field, {json.dumps(text)})
           field.dispatchEvent(new Event('input', {{bubbles: true}}))
         }}""")
         press(page, "compare")

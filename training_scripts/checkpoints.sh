@@ -56,8 +56,8 @@ backbone=$mpnet merge $runs/action-mpnet --rank 16 --model $runs/mpnet-action=1
 # Turns that questions find: half of a training on top; with all of it, LoCoMo's dev conversations lose where words are not used.
 echo "--config turns_minilm --backbone $runs/dialogue-minilm --average_with_backbone 0 --output_dir $runs/turns" | train
 merge $runs/turn-minilm --model $runs/dialogue-minilm=0.5 $runs/turns=0.5
-table() { test -d $runs/$1-static || $dialemb model distil --model $runs/$2 --dimensions $3 --runs $4 \
-  --output $runs/$1-static --corpus $open muldogo/all ubuntu_irc/train; }
+table() { test -d $runs/$1-static || $python training_scripts/distil.py $open muldogo/all ubuntu_irc/train \
+  --model $runs/$2 --dimensions $3 --runs $4 --output $runs/$1-static; }
 table dialogue cse-and-dse 192 60000
 table action action-minilm 64 12000
 
@@ -74,7 +74,6 @@ three() { echo "$1=$runs/$2-0,$runs/$2-1,$runs/$2-2"; }
 measure() { $python benchmarks/encoders.py --output docs/results/encoders.json --work $runs/measured "$@"; }
 utterances="domains intent-classification dialog2flow_evaluation"
 measure --task $utterances action-similarity ablations --model tfidf
-measure --task $utterances action-similarity --model untrained-static
 measure --task $utterances action-similarity ablations --model $minilm
 # What people would take instead; the extra "peers" installs it.
 $python benchmarks/peers.py --output $runs/peers
@@ -90,7 +89,7 @@ measure --task $utterances action-similarity ablations --model dialogue-static
 measure --task $utterances action-similarity --model action-static
 measure --task $utterances action-similarity --model {dialogue,action}-mpnet
 measure --task $utterances --model turn-minilm
-measure --task rate --model tfidf untrained-static $minilm \
+measure --task rate --model tfidf $minilm \
   $runs/peers/{all-mpnet-base-v2,wordllama-256} {dialogue,action}-{minilm,static,mpnet} turn-minilm
 ship figures
 $dialemb evaluate --model {dialogue,action}-{static,minilm} $minilm --corpus star_small --split test --task domains \

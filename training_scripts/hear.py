@@ -31,6 +31,7 @@ from sentence_transformers import (
 )
 from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity, cross_entropy, normalize
+from transformers import AutoTokenizer
 
 import hf_dialemb
 from hf_dialemb.dialogue import Dialogue, Turn
@@ -39,10 +40,9 @@ from hf_dialemb.evaluation.results.contamination import sets_behind
 from hf_dialemb.methods import get_method
 from hf_dialemb.storage.files import appearing_whole, write_json_atomically
 from hf_dialemb.storage.hardware import bfloat16_where_faster, describe_hardware
-from hf_dialemb.storage.pretrained import MINILM
+from hf_dialemb.storage.pretrained import MINILM, resolve_backbone
 from hf_dialemb.storage.run_folder import RunFolder
 from hf_dialemb.training.dialogues import training_dialogues
-from hf_dialemb.training.distil import word_pieces
 from hf_dialemb.training.settings import RunArguments
 
 SHARES = {"misheard": 0.75, "bare": 0.1, "written": 0.15}
@@ -67,7 +67,9 @@ def variants(code: str) -> set[str]:
 def words_by_code() -> dict[str, list[str]]:
     """Read the vocabulary, by the variants of the words' codes."""
     words = defaultdict(list)
-    for word in word_pieces(MINILM)[1]:
+    vocabulary = AutoTokenizer.from_pretrained(resolve_backbone(MINILM)).get_vocab()
+    for piece in sorted(vocabulary, key=vocabulary.__getitem__):
+        word = piece.removeprefix("##")
         if word.isascii() and word.isalpha() and len(word) > 1:
             for variant in variants(jellyfish.metaphone(word)):
                 words[variant].append(word)

@@ -58,11 +58,8 @@ def prepare(name: str, source: Path | None, folder: Path, repo_id: str, results:
 
 def is_made_of(folder: Path, source: Path) -> bool:
     """Return whether an export has a card and the weights of a training."""
-    try:
-        PublishedFolder(folder).check_made_of(source)
-    except InputError:
-        return False
-    return (folder / PublishedFolder.CARD).is_file()
+    published = PublishedFolder(folder)
+    return (folder / PublishedFolder.CARD).is_file() and published.is_made_of(source)
 
 
 def release(organisation: str, runs: Path, output: Path, results: Path, send: bool) -> list[str]:
@@ -74,7 +71,7 @@ def release(organisation: str, runs: Path, output: Path, results: Path, send: bo
         print(f"== {repo_id}")
         try:
             prepare(name, source, output / name, repo_id, results)
-            publish(output / name, repo_id, dry_run=not send, verify=send)
+            publish(output / name, repo_id, dry_run=not send)
         except (InputError, ConnectionError) as error:
             problems.append(f"{repo_id}: {error}")
     return problems

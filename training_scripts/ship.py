@@ -19,7 +19,7 @@ from hf_dialemb.evaluation.results.contamination import learnt_sets
 from hf_dialemb.evaluation.results.result_tables import markdown_table, table_lines
 from hf_dialemb.evaluation.results.rows import merge_results, read_results
 from hf_dialemb.hashing import sha256
-from hf_dialemb.hub.card.figures import shipped_figures
+from hf_dialemb.hub.card.figures import headline, shipped_figures
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 from hf_dialemb.hub.published_folder import PublishedFolder
 from hf_dialemb.storage.files import appearing_whole, write_json_atomically
@@ -71,8 +71,8 @@ def ship(run: Path, name: str, results: Sequence[Path], output: Path = FOLDER) -
         files = sorted(file for file in folder.rglob("*") if file.is_file())
         (folder / PublishedFolder.CARD).write_text(_card(run, name, results), encoding="utf-8")
         if rows := merge_results([read_results(path) for path in results]):
-            (folder / PublishedFolder.RESULTS).mkdir()
-            table = folder / PublishedFolder.RESULTS / "figures.md"
+            table = folder / PublishedFolder.FIGURES
+            table.parent.mkdir()
             table.write_text(markdown_table(rows), encoding="utf-8")
         record = {
             "corpora": ["/".join(part) for part in sorted(learnt_sets(RunFolder(run).settings()))],
@@ -131,7 +131,7 @@ def _card(run: Path, name: str, results: Sequence[Path]) -> str:
 
 def figures_table(name: str, results: Sequence[Path]) -> str:
     """Return the first figure of each task as a table; nothing without figures."""
-    shown = shipped_figures(name, results).shown
+    shown = headline(shipped_figures(name, results))
     if not shown:
         return ""
     head = ["All are in `results/figures.md`; the first of each task:\n"]

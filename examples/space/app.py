@@ -97,9 +97,8 @@ with gr.Blocks(
             with gr.Row():
                 go = gr.Button("Compare", variant="primary", elem_id="compare", min_width=120)
                 fill = gr.Button("Example", elem_id="example", min_width=120)
-            gr.Markdown(
-                f"Model: `{Path(comparer.name).name if Path(comparer.name).is_dir() else comparer.name}`"
-            )
+            place = Path(comparer.name)
+            gr.Markdown(f"Model: `{place.name if place.is_dir() else place}`")
         with gr.Column(scale=2, min_width=320):
             status = gr.HTML(rendering.note("What is found will stand here."), elem_id="status")
             with gr.Column(visible=False) as results:

@@ -38,6 +38,7 @@ def project(embeddings: np.ndarray) -> np.ndarray:
     tsne = TSNE(2, perplexity=min(30.0, (len(vectors) - 1) / 3), init="pca", random_state=0)
     return tsne.fit_transform(vectors)
 
+
 EXAMPLES = 60
 NEIGHBOURS = 5
 REPLIES = 5

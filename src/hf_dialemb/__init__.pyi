@@ -1,4 +1,4 @@
-"""The public names, each with its place: what ``import hf_dialemb`` offers, read by it and by type checkers alike."""
+"""The public names, each with its place: what ``import hf_dialemb`` offers to type checkers."""
 
 from .apps.flow.extract import extract_flow as extract_flow
 from .apps.search.dialogue_index import DialogueIndex as DialogueIndex

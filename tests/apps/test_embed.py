@@ -14,7 +14,7 @@ from killed import kill
 from hf_dialemb.apps.cli import main
 from hf_dialemb.apps.search import embed as module
 from hf_dialemb.apps.search.embed import embed_file
-from hf_dialemb.apps.search.search import describe, nearest, search
+from hf_dialemb.apps.search.search import describe, search
 from hf_dialemb.data import load_dialogues, write_jsonl
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.encoders import Encoder
@@ -120,23 +120,20 @@ def test_what_is_read_is_never_written(tiny_checkpoint, source, refused):
     assert source.read_bytes() == before
 
 
+def neighbours(vectors, top, dialogues):
+    """Return the rows nearest to the first, and their cosines."""
+    hits = search(None, dialogues[: len(vectors)], 0, top, np.array(vectors, dtype=np.float32))
+    return [hit.row for hit in hits], [hit.score for hit in hits]
+
+
 def test_neighbours_come_by_cosine_and_lines_are_short(sample_dialogues):
-    vectors = np.array([[1, 0], [0, 3], [100, 100], [0.1, 0.01], [-5, 0], [1, 0]], dtype=np.float32)
-    found = nearest(vectors, 0, 10)
-    assert [row for row, _ in found] == [
-        5,
-        3,
-        2,
-        1,
-        4,
-    ]  # a copy is a neighbour, the dialogue itself is not
-    assert np.allclose(
-        [score for _, score in found], [1, 0.1 / np.hypot(0.1, 0.01), np.sqrt(0.5), 0, -1]
-    )
-    assert nearest(vectors, 0, 2) == found[:2]
-    assert nearest(np.array([[0, 0], [1, 0]], dtype=np.float32), 0, 1) == [
-        (1, 0.0)
-    ]  # zeros have no direction
+    vectors = [[1, 0], [0, 3], [100, 100], [0.1, 0.01], [-5, 0], [1, 0]]
+    rows, scores = neighbours(vectors, 10, sample_dialogues)
+    assert rows == [5, 3, 2, 1, 4]  # a copy is a neighbour, the dialogue itself is not
+    assert np.allclose(scores, [1, 0.1 / np.hypot(0.1, 0.01), np.sqrt(0.5), 0, -1])
+    assert neighbours(vectors, 2, sample_dialogues) == (rows[:2], scores[:2])
+    # zeros have no direction
+    assert neighbours([[0, 0], [1, 0]], 1, sample_dialogues) == ([1], [0.0])
     vectors = np.random.default_rng(0).normal(size=(len(sample_dialogues), 4)).astype(np.float32)
     start = sample_dialogues[5]
     first, *lines = [describe(start), *map(str, search("tfidf", sample_dialogues, 5, 4, vectors))]
@@ -168,9 +165,10 @@ def test_the_command_finds_the_nearest_of_a_file(
     write_jsonl(dialogues, tmp_path / "nine.jsonl")
     words = ["search", "--model", tiny_checkpoint, "--corpus", tmp_path / "nine.jsonl"]
     lines = printed(*words, "--id", dialogues[4].id, "--top", "3").splitlines()
-    expected = nearest(encode(*load_checkpoint(str(tiny_checkpoint)), dialogues), 4, 3)
+    vectors = encode(*load_checkpoint(str(tiny_checkpoint)), dialogues)
+    expected = search(None, dialogues, 4, 3, vectors)
     assert lines[0].split()[0] == dialogues[4].id
-    assert [line.split()[1] for line in lines[1:]] == [dialogues[row].id for row, _ in expected]
+    assert [line.split()[1] for line in lines[1:]] == [hit.id for hit in expected]
     assert printed(*words, "--id", "#5", "--top", "3").splitlines() == lines
     assert "id: got 'nobody', which none of 9 dialogues has" in refused(*words, "--id", "nobody")
     assert "--top: got 0, expected at least 1" in refused(*words, "--id", "#5", "--top", "0")

@@ -111,14 +111,15 @@ def test_insights_are_told_in_sentences_in_which_names_turn_no_direction(tmp_pat
         section["title"]: [row["text"] for row in section["rows"]] for section in insights(flow)
     }
     assert told["Loops"] == ["\u2068place\u2069 → \u2068place\u2069: 1 time in 1 dialogue"]
-    assert told["How dialogues end"][0] == 'Failed at "\u2068sorry\u2069": 1 dialogue, 25 %'
-    assert told["Unusual dialogues"][0].startswith("\u2068d4\u2069: its rarest step is")
+    assert told["How dialogues end"][:2] == [
+        "Failed: 1 dialogue, 25 %",
+        'Failed at "\u2068sorry\u2069": 1 dialogue',
+    ]
     flow = flow_of_turns(
         {"d\u202e1": [("user", "pay\u202eme\n\x1b[31m", "pay")], "d2": [("user", "שלום", "שלום")]}
     )
-    found = insights(flow)
-    assert "\u2068d\\u202e1\u2069: its rarest step is" in found[2]["rows"][1]["text"]
-    assert all("\u202e" not in row["text"] for section in found for row in section["rows"])
+    texts = [row["text"] for section in insights(flow) for row in section["rows"]]
+    assert not any("\u202e" in text for text in texts)
     states = data_of(flow, tmp_path)[1]["states"]
     assert {state["name"] for state in states} == {"pay\\u202eme \\x1b[31m", "שלום"}
 

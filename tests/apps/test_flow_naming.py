@@ -142,17 +142,14 @@ def test_clusters_of_one_name_are_one_named_for_three_phrases(flow):
     [
         ("a" * LONGEST_TEXT, "a" * LONGEST_TEXT),
         ("word " * 1000, "word " * 59 + "word…"),
-        ("ab " * 10_000, "ab " * 99 + "ab…"),
         ("so " + "a" * 1000, "so " + "a" * (LONGEST_TEXT - 4) + "…"),
     ],
-    ids=["just", "words", "short words", "last word"],
+    ids=["just", "words", "last word"],
 )
 def test_a_long_utterance_is_cut_in_names_and_examples(text, name):
     flow = named("", said(text, f"{text} and more"), np.ones((2, 2)), {"user": np.zeros(2)})
     cluster = flow.clusters[0]
     assert (cluster.name, cluster.examples[0]) == (name, name)
-    assert len(set(cluster.examples)) == len(cluster.examples) <= 2
-    assert max(map(len, (*cluster.examples, *cluster.phrases))) <= LONGEST_TEXT
     assert flow.utterances.texts[0] == text
 
 
@@ -204,19 +201,20 @@ def test_an_endpoint_names_clusters_once(server, flow, tmp_path):
     assert KEY not in "".join(path.read_text(encoding="utf-8") for path in tmp_path.iterdir())
 
 
-def test_clusters_with_the_same_model_name_are_merged(server, flow, tmp_path, caplog):
+def test_clusters_with_the_same_model_name_are_merged(server, flow, tmp_path):
     server.answers = [(200, says(text)) for text in ("greet", "ask", "End.", "end")]
     found = named_by_model(flow, "api:small", tmp_path / "alike")
     assert sizes(found, "agent") + sizes(found) == [("greet", 2), ("ask", 3), ("End", 3)]
+
+
+def test_clusters_without_an_answer_keep_their_names(server, flow, tmp_path, caplog):
     refusal = {"error": {"message": f"{KEY} is too long"}}
     server.answers = [(200, says("")), (200, says("ask")), (400, refusal)]
-    found = named_by_model(flow, "api:small", tmp_path / "kept")
-    assert names(found) == ["at nine", "ask", "thanks", "bye"]
-    assert len(server.requests) == 4 + 3  # the first refusal is the last request
+    assert names(named_by_model(flow, "api:small", tmp_path)) == ["at nine", "ask", "thanks", "bye"]
+    assert len(server.requests) == 3  # the first refusal is the last request
     assert "3 of 4 clusters are named for the utterance in their middle" in caplog.text
     assert "*** is too long" in caplog.text
     assert KEY not in caplog.text
-    assert len(list((tmp_path / "kept").iterdir())) == 1
 
 
 @pytest.mark.parametrize("spec", ["api:", "api:small", "no-such-name"])

@@ -8,25 +8,14 @@ import re
 
 import numpy as np
 import pytest
-from browser import BROWSER, SIDES, Browser
-from flow_words import (
-    ASK,
-    BYE,
-    HELLO,
-    ORDER,
-    flow_of_actions,
-    flow_of_turns,
-    hundred_thousand,
-    random_flow,
-)
+from browser import BROWSER, Browser
+from flow_words import ASK, HELLO, ORDER, flow_of_turns, random_flow
 
-from hf_dialemb.apps.flow.flow_clustering import Choice
 from hf_dialemb.apps.flow.flow_comparison import compared, graph_of
 from hf_dialemb.apps.flow.graph import END, START, Pruning, pruned
 from hf_dialemb.apps.flow.paths import typical_path
 from hf_dialemb.apps.pages.insights import insights
 from hf_dialemb.apps.pages.page import Comparison, write_page
-from hf_dialemb.data import load_dialogues
 
 SETTINGS = [
     Pruning(),
@@ -113,67 +102,42 @@ def test_the_page_prunes_and_finds_the_main_path_as_the_package_does(opened, see
     }  # one setting leaves nothing
 
 
-def test_a_real_domain_is_pruned_and_walked_through(opened, data_dir):
-    dialogues = [
-        one for one in load_dialogues("sgd", data_dir, "test") if one.domains == ("Hotels_2",)
-    ]
-    flow = flow_of_actions(dialogues, "Hotels")
-    page = opened(flow)
-    check_pruning(page, flow)
-    first, second, *_ = (turn.content for turn in dialogues[0].turns)
-    search_for(page, first, "> 0")
-    page.press("Enter")
-    assert page.all(SAID) == [first]
-    page.run("page.focusPanel()")
-    page.press("ArrowRight")
-    assert page.all(SAID) == [second]
-
-
 def test_text_is_shown_as_it_was_typed_and_nothing_runs(opened):
     turns = [
         ("user", name, text) for name, text in zip(HOSTILE, HOSTILE[1:] + HOSTILE[:1], strict=True)
     ]
     flow = flow_of_turns({name: turns for name in HOSTILE}, HOSTILE[0])
-    choices = {"user": Choice("number", 5, (), HOSTILE[0])}
-    page = opened(flow, choices=choices)
+    page = opened(flow, choices={"user": HOSTILE[0]})
     assert page.all("h1") == [HOSTILE[0]]
     page.run("page.show({dialogue: page.flow.dialogues[0].id})")
     assert page.all(".said") == list(flow.utterances.texts[: len(turns)])
-    for tab in ("clusters", "about", "map"):
+    for tab in ("clusters", "map"):
         page.run(f"page.show({{tab: '{tab}'}})")
     for number in range(len(HOSTILE)):
         page.run(f"page.show({{state: page.flow.states[{number}].id}})")
         assert page.all("#panel h2") == [page.run(f"page.flow.states[{number}].name")]
     assert page.run("typeof hacked") == "undefined"
-    assert page.all("img, #panel script, #view-about script") == []
-    # Even what gets into the page is not run: its policy names the scripts that are.
-    page.run(
-        "document.body.append(Object.assign(document.createElement('script'), {textContent: "
-        "'hacked = 1'}))"
-    )
-    assert page.run("typeof hacked") == "undefined"
-    page.problems.clear()  # the browser reports the script that it did not run
+    assert page.all("img, #panel script, #view-clusters script") == []
 
 
 def test_the_panel_shows_a_state_and_its_neighbours(opened):
     page = opened(flow_of_turns(ORDER))
     text = panel(page, state="assistant-1")
-    assert "assistant-1 · 3 utterances, 1 different · in 3 of 4 dialogues (75 %)" in text
-    assert "What comes next place 100 % · 3 pairs" in text
-    assert "What came before greet 100 % · 3 pairs" in text
-    assert "where to? 3 ×" in text
-    assert text.endswith("Dialogues d1 d2 d3")
-    assert "How dialogues begin greet 75 % · 3 pairs complain 25 % · 1 pairs" in panel(
-        page, state="start"
-    )
+    for part in (
+        "assistant-1 · 3 utterances, 1 different · in 3 of 4 dialogues (75 %)",
+        "What comes next place 100 % · 3 pairs What came before greet 100 % · 3 pairs",
+        "where to? 3 ×",
+        "Dialogues d1 d2 d3",
+    ):
+        assert part in text
+    begins = "How dialogues begin greet 75 % · 3 pairs complain 25 % · 1 pairs"
+    assert begins in panel(page, state="[start]")
     pairs = "Pairs of utterances hello where to? 2 × d1 d3 hi where to? d2"
     page = opened(flow_of_turns(ORDER), fragment="#edge=user-2>assistant-1")
     assert panel(page) == f"← Overview greet → ask 100 % of the time, 3 times {pairs}"
     page.run("[...document.querySelectorAll('#panel .chip')].at(-1).click()")
     assert page.all(SAID) == ["where to?"]
-    assert panel(opened(flow_of_turns(ORDER), fragment="#edge=user-1>end")).endswith(
-        "How they end please d3"
-    )
+    assert panel(page, edge="user-1>[end]").endswith("Pairs of utterances please d3")
 
 
 def test_mouse_and_keys_open_states_and_walk_through_dialogues(opened):
@@ -181,22 +145,21 @@ def test_mouse_and_keys_open_states_and_walk_through_dialogues(opened):
     number = page.run("page.flow.states.findIndex((state) => state.name === 'ask')")
     page.click(f".node[data-number='{number}']")
     assert page.all("#panel h2") == ["ask"]
-    assert "state=assistant" in page.run("location.hash")
+    assert page.run("location.hash") == "#state=assistant-1"
     page.press("Escape")
     assert page.run("location.hash") == ""
-    page.run("document.querySelector('.node[tabindex=\"0\"]').focus()")
-    page.press("ArrowDown", "Enter")
-    assert page.run("page.view.state") != ""
+    page.run(f"page.picture.nodes.get({number}).focus()")
+    page.press("Enter")
+    assert page.run("page.view.state") == "assistant-1"
     assert page.run("document.activeElement.closest('#panel') !== null")
     page.press("Escape")
-    assert page.run("document.activeElement.classList.contains('node')")
+    assert page.run("document.activeElement.dataset.number") == str(number)
     page.run("page.show({dialogue: 'd2'}), page.focusPanel()")
     page.press("ArrowRight", "ArrowRight", "ArrowRight", "ArrowLeft")
     assert page.all(SAID) == ["where to?"]
     assert page.all(".node.current", "one.dataset.number") == [str(number)]
-    for keys, dialogue in ((["n"], "d3"), (["p", "p", "p"], "d1")):
-        page.press(*keys)
-        assert page.run("page.view.dialogue") == dialogue
+    page.run("[...document.querySelectorAll('#panel .bar button')].at(-1).click()")
+    assert page.run("page.view.dialogue") == "d3"
     page.run("history.back()")
     page.until("page.view.dialogue === 'd2'")
 
@@ -210,34 +173,12 @@ def test_the_picture_is_dragged_and_zoomed_and_a_drag_is_no_click(opened):
     page.mouse("mouseReleased", 760, 380, button="left", clickCount=1)
     assert np.allclose(page.run(seen), [before[0] + 60, before[1] - 20, before[2]])
     assert page.run("location.hash") == ""
-    ((left, _, top, _),) = page.all("#graph", SIDES)
-    under = (
-        "((x, y) => [(x - page.picture.x) / page.picture.scale, (y - page.picture.y) / "
-        "page.picture.scale])"
-    )
-    pointed = page.run(f"{under}({700 - left}, {400 - top})")
     page.mouse("mouseWheel", 700, 400, deltaX=0, deltaY=-200)
     page.until(f"page.picture.scale > {before[2] * 1.1}")
-    assert np.allclose(page.run(f"{under}({700 - left}, {400 - top})"), pointed)
     page.press("-", "-", "0")
     fitted = page.run(seen)
     page.press("+")
     assert page.run("page.picture.scale") == pytest.approx(1.25 * fitted[2])
-
-
-def test_the_page_is_dark_or_light(opened):
-    page = opened(flow_of_turns(ORDER))
-    ground = "getComputedStyle(document.documentElement).backgroundColor"
-    light, dark = "rgb(255, 255, 255)", "rgb(20, 23, 27)"
-    assert page.run(ground) == light
-    page.click("#theme")
-    assert page.run(ground) == dark
-    page.click("#theme")
-    page.send(
-        "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}]
-    )
-    assert page.run(ground) == light
-    page.send("Emulation.setEmulatedMedia", features=[])
 
 
 def test_search_finds_states_utterances_and_dialogues(opened):
@@ -256,18 +197,13 @@ def test_search_finds_states_utterances_and_dialogues(opened):
         assert page.run("page.view").items() >= view.items()
 
 
-def test_sliders_change_what_is_shown_and_the_address_keeps_it(opened):
+def test_sliders_change_what_is_shown_and_the_main_path_is_marked(opened):
     page = opened(random_flow())
     before = page.run("page.graph.states.length")
     page.run("nodes.value = 60, nodes.dispatchEvent(new Event('input'))")
     page.until(f"page.graph.states.length < {before}")
     assert len(page.all(".node.state")) == page.run("page.graph.states.length")
-    page.run("weights.value = 'max', weights.dispatchEvent(new Event('change'))")
-    page.run("page.show({main: true, state: 'user-2'})")
-    address, states = page.run("location.hash"), page.run("page.graph.states")
-    assert address == "#state=user-2&nodes=0.36&weights=max&main=yes"
-    page = opened(random_flow(), fragment=address)
-    assert page.run("page.graph.states") == states
+    page.run("page.show({main: true})")
     steps = page.run(
         "page.graph.edges.filter((edge) => page.flow.main.steps.includes(edge.key)).length"
     )
@@ -277,16 +213,15 @@ def test_sliders_change_what_is_shown_and_the_address_keeps_it(opened):
     assert page.run("page.graph.states.length") == before
 
 
-def test_a_senseless_address_is_ignored(opened):
-    words = "state=no&edge=a%3Eb&nodes=7&edges=x&weights=&tab=no&dialogue=%F0%9F&constructor=1"
-    view = opened(flow_of_turns(ORDER), fragment=f"#{words}").run("page.view")
-    expected = {"tab": "map", **vars(Pruning())}
-    assert {name: view.pop(name) for name in expected} == expected
-    assert not any(view.values())
-    page = opened(flow_of_turns(ORDER), Pruning(0.99, 1.0))
+def test_a_senseless_address_is_ignored_and_an_empty_map_says_so(opened):
+    words = "state=no&edge=a%3Eb&tab=no&dialogue=%F0%9F&turn=1&constructor=1"
+    page = opened(flow_of_turns(ORDER), Pruning(0.99, 1.0), fragment=f"#{words}")
+    view = page.run("page.view")
+    assert view.pop("tab") == "map"
+    assert not any(view[name] for name in ("state", "edge", "dialogue", "turn"))
     assert page.run("page.graph.states.length") == 0
     assert "Nothing is left" in page.all("#message")[0]
-    page.run("document.getElementById('nodes').value = 0, page.show({nodes: 0, edges: 0})")
+    page.run("page.show({nodes: 0, edges: 0})")
     assert page.all("#message") == [""]
     assert len(page.all(".node.state")) == 5
 
@@ -317,19 +252,6 @@ def test_the_layout_keeps_states_apart_and_has_start_first_and_end_last(opened, 
         assert flat or heights == sorted(heights, reverse=back)
 
 
-def test_a_dialogue_of_ten_thousand_turns_opens(opened):
-    turns = [
-        ("user" if turn % 2 else "assistant", f"state {turn % 7}", f"turn {turn}")
-        for turn in range(10_000)
-    ]
-    page = opened(flow_of_turns({"long": turns}), fragment="#dialogue=long&turn=9999")
-    assert len(page.all(".turn")) == 10_000
-    assert page.all(SAID) == ["turn 9998"]
-    assert re.search(
-        r"turn 1 1 × turn 15 .* Show all 50 and 665 others", panel(page, state="user-1")
-    )
-
-
 def test_two_sets_are_compared_in_colours_and_in_a_table(opened):
     made = {f"a{number}": ORDER["d1"] for number in range(40)} | {
         f"b{number}": ORDER["d4"] for number in range(40)
@@ -349,47 +271,27 @@ def test_two_sets_are_compared_in_colours_and_in_a_table(opened):
     assert re.search(
         r"100 %\s+40\s+–\s+0\s+–\s+–", "\n".join(rows[2:])
     )  # May never comes to most states
-    page.run(
-        "page.show({tab: 'map', edge: page.flow.edges.find((edge) => edge.source < "
-        "page.flow.start).key})"
+    assert "January\u2069: 100 % · \u2068May\u2069: – · p = –" in panel(
+        page, edge="assistant-2>user-2"
     )
-    assert re.search(r"(\d+ %|–) · .May.: (\d+ %|–) · p = –", panel(page))
+
+
+def test_dialogues_of_two_sets_are_marked(opened):
     flow = flow_of_turns(ORDER)
     graphs = [graph_of(flow, names) for names in (["d1", "d2"], ["d3", "d4"])]
-    page = opened(
-        flow,
-        comparison=Comparison(("January", "Ma\u202ey"), (2, 2), compared(*graphs), ["d3", "d4"]),
-    )
-    assert "Ma\\u202ey · 2 turns" in panel(page, dialogue="d4")  # which says of which set it is
+    names = "January", "Ma\u202ey"
+    page = opened(flow, comparison=Comparison(names, (2, 2), compared(*graphs), ["d3", "d4"]))
+    assert "Ma\\u202ey 2 turns" in panel(page, dialogue="d4")
     assert panel(page, state="assistant-1").endswith("Dialogues d1January d2January d3Ma\\u202ey")
 
 
-@pytest.mark.parametrize("answers", [3, 16, 60])
-def test_the_map_fits_at_first_and_leaves_room_for_buttons(opened, answers):
-    made = {
-        f"d{place}": [HELLO, ("assistant", f"answer {place}", "fine"), BYE]
-        for place in range(answers)
-    }
-    page = opened(flow_of_turns(made), Pruning(0, 0))
-    boxes = np.array(page.all(".node .box", SIDES))
-    (frame,), (buttons,), (legend,) = (
-        page.all(selector, SIDES) for selector in ("#graph", ".zoom", "#legend")
-    )
-    left, right = boxes[:, 0].min(), boxes[:, 1].max()
-    assert boxes[:, 2].min() > frame[2]
-    if page.run("page.picture.scale") != page.run("READABLE"):  # all is in view
-        assert frame[0] < left < right < buttons[0]
-        assert boxes[:, 3].max() < legend[2]
-    else:
-        assert left <= frame[0] + 25 or right >= buttons[0] - 10
-
-
 def test_the_table_of_states_sorts_and_tells_why_there_are_so_many(opened):
-    choices = {"user": Choice("chosen", 3, (), "Three fit best.")}
+    choices = {"user": "Three fit best."}
     page = opened(flow_of_turns(ORDER), choices=choices, fragment="#tab=clusters")
     column = "#view-clusters tbody tr", "one.cells[3].textContent"
     assert page.all(*column) == ["4", "3", "3", "3", "1"]
-    page.run("document.querySelectorAll('#view-clusters thead button')[3].click()")
+    for _ in range(2):
+        page.run("document.querySelectorAll('#view-clusters thead button')[3].click()")
     assert page.all(*column) == ["1", "3", "3", "3", "4"]
     assert "Three fit best." in page.all("#view-clusters", "one.innerText")[0]
     page.run("document.querySelector('#view-clusters tbody .link').click()")
@@ -399,7 +301,7 @@ def test_the_table_of_states_sorts_and_tells_why_there_are_so_many(opened):
 def test_on_a_phone_nothing_is_wider_than_the_screen(opened):
     page = opened(flow_of_turns(ORDER), fragment="#tab=clusters")
     page.size(390, 844)
-    for tab in ("clusters", "about", "map"):
+    for tab in ("clusters", "map"):
         page.run(f"page.show({{tab: '{tab}'}})")
         assert page.run("document.documentElement.scrollWidth") == page.run("innerWidth") == 390
     page.size(1400, 900)
@@ -408,8 +310,8 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(opened):
 def test_insights_lead_to_states_and_dialogues(opened):
     flow, short = flow_of_turns(ORDER), flow_of_turns({"d1": [HELLO, ASK]})
     page, told = opened(flow), insights(flow)
-    assert 'Finished after "\u2068done\u2069" or similar: 2 dialogues' in panel(page)
-    assert page.all("#panel summary")[:3] == ["How dialogues end", "Loops", "Unusual dialogues"]
+    assert 'Finished after "\u2068done\u2069": 2 dialogues' in panel(page)
+    assert page.all("#panel summary")[:3] == ["How dialogues end", "Loops", "How to read the map"]
     page.run("document.querySelector('.insight .link').click()")
     assert len(page.all(".node.on")) > 1
     page.run("document.querySelector('.insight .chip').click()")
@@ -417,19 +319,6 @@ def test_insights_lead_to_states_and_dialogues(opened):
     page = opened(short)  # kinds that do not occur are not there
     assert page.all("#panel summary") == [
         "How dialogues end",
-        "Unusual dialogues",
         "How to read the map",
-        "Keys",
+        "How this was made",
     ]
-
-
-def test_a_page_of_a_hundred_thousand_utterances_opens(opened, tmp_path):
-    page = opened(hundred_thousand())
-    assert (tmp_path / "index.html").stat().st_size < 12_000_000
-    assert page.run("[page.flow.counts.utterances, page.flow.dialogues.length]") == [100_000, 2_000]
-    page.run("page.show({nodes: 0, edges: 0})")
-    page.until("document.querySelectorAll('.node.state').length === 100")
-    search_for(page, "d19990", "> 0")
-    page.press("Enter")
-    assert page.run("page.view.dialogue") == "d19990"
-    assert len(page.all("#panel .said")) == 10

@@ -3,6 +3,7 @@
 import csv
 import json
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from hf_dialemb.apps.cli import main
 from hf_dialemb.apps.flow.flow_folder import read_flow
 from hf_dialemb.data import write_jsonl
 from hf_dialemb.data.hub_dataset import to_dataset
+from hf_dialemb.storage.files import replaced_together
 
 FILES = {
     "index.html",
@@ -77,44 +79,26 @@ def test_a_folder_of_transcripts_becomes_a_page(model, flow, made, calls, capsys
     assert np.allclose(np.linalg.norm(stored.centroids, axis=1), 1, atol=1e-5)
 
 
-@pytest.mark.slow
-def test_a_stopped_run_leaves_the_files_of_one_flow(flow, calls, model, monkeypatch):
-    def contents():
-        return {file.name: file.read_bytes() for file in flow.iterdir() if file.is_file()}
-
-    other, seen, done = ["--edges", "0.9", "--clusters", "3"], set(), False
-    run(calls, *model, *other)
-    after = contents()
-    run(calls, *model)
-    before = contents()
-    assert before["flow.json"] != after["flow.json"]
-    for stopped_at in range(99):
-        run(calls, *model)
-        assert contents() == before, stopped_at
-        calls_left = iter(range(stopped_at))
-
-        def last(path, *words, left=calls_left, really=Path.unlink):
-            if path.parent == flow and next(left, None) is None:
+@pytest.mark.parametrize("steps", range(5))
+def test_a_stopped_run_leaves_the_files_of_one_flow(tmp_path, monkeypatch, steps):
+    def stopping(really):
+        def counted(*words, **more):
+            if next(left, None) is None:
                 raise KeyboardInterrupt
-            return really(path, *words)
+            return really(*words, **more)
 
-        def moved(path, target, left=calls_left, really=Path.replace):
-            if Path(target).parent == flow and next(left, None) is None:
-                raise KeyboardInterrupt
-            return really(path, target)
+        return counted
 
-        with monkeypatch.context() as patch:
-            patch.setattr(Path, "unlink", lambda path, missing_ok=False: last(path, missing_ok))
-            patch.setattr(Path, "replace", moved)
-            done = main(["flow", str(calls), "--by", "all", *map(str, [*model, *other])]) == 0
-        found = contents()
-        seen.add("flow.json" in found)
-        assert found.items() <= before.items() or found.items() <= after.items(), stopped_at
-        if done:
-            break
-    assert found == after
-    assert seen == {True, False}
-    assert not list(flow.rglob(".*"))
+    left, names = iter(range(steps)), ("flow.json", "index.html")
+    for name in names:
+        (tmp_path / name).write_text("old")
+    with suppress(KeyboardInterrupt), replaced_together(tmp_path, names) as new:
+        for name in names:
+            (new / name).write_text("new")
+        monkeypatch.setattr(Path, "unlink", stopping(Path.unlink))
+        monkeypatch.setattr(Path, "replace", stopping(Path.replace))
+    texts = {path.read_text() for path in tmp_path.iterdir()}
+    assert texts == [{"old"}, {"old"}, set(), {"new"}, {"new"}][steps]
 
 
 def test_numbers_and_names_are_as_asked_for(calls, model, tmp_path, capsys):
@@ -249,46 +233,50 @@ def test_next_says_where_a_dialogue_is(made, tmp_path, capsys, refused):
     assert "expected the output of dialemb flow" in refused(*words, made / "calls")
 
 
-def test_dialogues_are_compared_with_a_flow_or_the_rest_of_it(
-    made, model, tmp_path, sample_dialogues, capsys, refused
-):
-    output = tmp_path / "comparison"
+@pytest.fixture
+def compare(made, tmp_path, capsys):
+    """Compares a folder of transcripts with the flow, and returns what is printed."""
 
-    def compare(dialogues, flow=made / "flow"):
+    def compared(calls, flow=made / "flow"):
         capsys.readouterr()
-        run("compare", "--flow", flow, "--input", dialogues, "--output", output)
+        words = "--flow", flow, "--input", calls, "--output", tmp_path / "comparison"
+        run("compare", *words)
         return capsys.readouterr().out
 
+    return compared
+
+
+def test_a_part_of_a_flow_is_compared_with_the_rest(compare, tmp_path, sample_dialogues):
     part = transcripts(tmp_path / "after", sample_dialogues[:6])
     assert compare(part).startswith("the rest: 14 dialogues; after: 6\n")
-    assert {path.name for path in output.iterdir()} == {"index.html", "transitions.csv"}
-    words = [
-        "flow",
-        "compare",
-        "--flow",
-        made / "flow",
-        "--output",
-        output,
-        "--input",
-        made / "calls",
-    ]
-    assert "got all dialogues of the flow" in refused(*words)
+    names = {path.name for path in (tmp_path / "comparison").iterdir()}
+    assert names == {"index.html", "transitions.csv"}
     transcripts(part, [*sample_dialogues[:6], *sample_dialogues[20:23]])
     for number in (6, 7, 8):  # a set that is partly known is counted once
         (part / f"call-{number:02d}.txt").rename(part / f"new-{number}.txt")
     assert compare(part).startswith("the rest: 14 dialogues; after: 9\n")
+
+
+def test_other_dialogues_are_compared_with_all_of_a_flow(compare, tmp_path, sample_dialogues):
     others = transcripts(tmp_path / "others", sample_dialogues[20:30])  # under the same names
     assert compare(others).startswith("calls: 20 dialogues; others: 10\n")
-    assert "others/call-00" in (output / "index.html").read_text()
+    assert "others/call-00" in (tmp_path / "comparison" / "index.html").read_text()
     again = transcripts(tmp_path / "again", sample_dialogues[:20])
     for path in sorted(again.iterdir()):  # the same under other names
         path.rename(again / f"new-{path.name}")
     assert "None of" in compare(again)
-    rows = list(csv.DictReader((output / "transitions.csv").read_text().splitlines()))
+    table = (tmp_path / "comparison" / "transitions.csv").read_text()
+    rows = list(csv.DictReader(table.splitlines()))
     assert len(rows) > 20
     assert all(row["times in calls"] == row["times in again"] for row in rows)
+
+
+def test_all_of_a_flow_cannot_be_compared_but_a_folder_of_its_input(
+    compare, made, model, tmp_path, sample_dialogues, refused
+):
+    words = "flow", "compare", "--input", made / "calls", "--output", tmp_path / "comparison"
+    assert "got all dialogues of the flow" in refused(*words, "--flow", made / "flow")
     transcripts(tmp_path / "all" / "before", sample_dialogues[:8])
-    # a folder of those of a flow
     after = transcripts(tmp_path / "all" / "after", sample_dialogues[8:12])
     run(tmp_path / "all", *model)
     assert compare(after, tmp_path / "flow").startswith("the rest: 8 dialogues; after: 4\n")

@@ -262,7 +262,7 @@ def test_a_time_that_is_none_in_utc_is_refused_with_its_dialogue(tmp_path, time)
         ({"n": None}, {"n": "x"}, "n = 'x'"),
         ({"n": "a"}, {"n": 5}, "n = '5'"),
         ({"n": {"a": 1}}, {"n": {"b": 2}}, "n like '%b%'"),
-        ({"n": []}, {"n": ["x", "y"]}, "n like '%y%'"),
+        ({"n": []}, {"n": ["x", "y"]}, "array_has(n, 'y')"),
         ({}, {"": "x"}, "metadata_ = 'x'"),
         ({}, {"_rowid": "x"}, "metadata__rowid = 'x'"),
         ({}, {"a`b": "x"}, "a_b = 'x'"),

@@ -8,7 +8,7 @@ import pytest
 
 import hf_dialemb
 from hf_dialemb import Dialogue, InputError, Turn, TurnIndex
-from hf_dialemb.apps.search.turn_index import asked_time, standard
+from hf_dialemb.apps.search.turn_scores import asked_time, standard
 from hf_dialemb.apps.search.word_index import K1, B, WordIndex, words_of
 
 TALK = [

@@ -237,7 +237,10 @@ def test_a_malformed_set_is_named_by_its_line(tmp_path):
     asked, file = [{"role": "user", "content": "a"}], tmp_path / "c.jsonl"
     for line, reason in (
         ({"context": [], "responses": ["a"], "correct": [0]}, "c.jsonl:2: field messages"),
-        ({"context": asked, "responses": ["a"]}, "c.jsonl:2: field correct"),
+        (
+            {"context": asked, "responses": ["a"]},
+            r"c.jsonl:2: got another form than expected \(KeyError: 'correct'",
+        ),
         ({"context": asked, "responses": ["a"], "correct": [1]}, "c.jsonl:2: field corr"),
         (
             {"context": [{**asked[0], "role": "guest"}], "responses": ["a"], "correct": [0]},

@@ -14,7 +14,6 @@ from hf_dialemb import data
 from hf_dialemb.data import corpus_names, write_jsonl
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import evaluate, evaluate_embeddings, markdown_table
-from hf_dialemb.evaluation.evaluating import training_report
 from hf_dialemb.evaluation.results.contamination import (
     NOTE,
     is_learnt,
@@ -130,17 +129,6 @@ def test_ties_are_told_from_differences_by_pairs_of_items(tmp_path):
     assert not any(entry.scores for entry in read)
 
 
-def test_what_ties_with_the_best_is_bold_and_intervals_are_shown():
-    rows = [
-        row("one", 70.0, interval=(68.0, 72.0), tied=("two",)),
-        row("two", 69.0, tied=("one",)),
-        row("three", 68.9),
-    ]
-    table = markdown_table(rows)
-    assert "**70.0** [68.0, 72.0]" in table
-    assert ("**69.0**" in table, "**68.9**" in table) == (True, False)
-
-
 @pytest.mark.parametrize(
     "content",
     [
@@ -243,20 +231,6 @@ def test_dialogues_in_memory_give_the_figures_of_their_file(tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("domains", "words"),
-    [
-        ([], "no dialogue of it has exactly one domain label"),
-        (["hotel", "taxi"], "2 dialogues with 2 distinct labels"),
-    ],
-)
-def test_too_few_labels_are_refused(monkeypatch, domains, words):
-    given = [dialogue("a", domains=(domain,)) for domain in domains]
-    monkeypatch.setattr(data, "load_dialogues", lambda *_, **__: given)
-    with pytest.raises(InputError, match=words):
-        measured()
-
-
-@pytest.mark.parametrize(
     ("request_", "words"),
     [
         ({"models": []}, "models: got"),
@@ -311,27 +285,9 @@ def test_an_ensemble_learnt_what_its_members_learnt(tmp_path):
     made_of = [{"run": "one", "weights": "a"}, {"run": "two/checkpoint-5", "weights": "b"}]
     (tmp_path / "both" / "members.json").write_text(json.dumps(made_of))
     one, two = {("sgd", "train")}, {("star", "test")}
-    expected = {
-        "one": one,
-        "one (utterances)": one,
-        "two/checkpoint-5": two,
-        "both": one | two,
-    }
+    expected = {"one": one, "one (utterances)": one, "two/checkpoint-5": two, "both": one | two}
     assert {model: sets_behind(str(tmp_path / model)) for model in expected} == expected
     assert sets_behind("all-MiniLM-L6-v2") == sets_behind("tfidf") == frozenset()
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "read"),
-    [
-        ("training_settings.json", '{"corpus": 1e308}', sets_behind),
-        ("training_report.json", '{"seconds": "x", "steps": 3}', training_report),
-    ],
-)
-def test_files_of_a_training_with_wrong_types_are_named(tmp_path, name, content, read):
-    (tmp_path / name).write_text(content)
-    with pytest.raises(InputError, match=f"{name}: cannot be read"):
-        read(str(tmp_path))
 
 
 def test_all_of_a_corpus_is_learnt_if_a_part_is(tmp_path, monkeypatch):

@@ -5,13 +5,12 @@ Which pairs and contexts are asked, what they choose from, and what an encoder g
 
 import numpy as np
 import pytest
-from given_vectors import Given, figures, hashed
+from given_vectors import Given, figures
 from made_up_corpora import FILES, needs
 from talks import dialogue
 
 from hf_dialemb.data import load_examples, write_jsonl
 from hf_dialemb.dialogue import Dialogue, Turn, plain
-from hf_dialemb.encoders import load_encoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.tasks import task_texts
 from hf_dialemb.evaluation.tasks.task import CorpusPart, get_task
@@ -76,20 +75,6 @@ def test_a_response_is_the_next_turn_and_the_limit_counts_pairs(tmp_path):
     ):
         with pytest.raises(InputError, match=message):
             loaded(tmp_path, given, task, limit)
-
-
-@pytest.mark.parametrize("task", [UTTERANCE, DIALOGUE], ids=["utterance", "dialogue"])
-def test_seeds_decide_and_everything_is_encoded_once(tmp_path, task):
-    chats = [
-        dialogue(f"q {n}", f"a {n % 7} {n}", f"c {n % 9} {n}", f"d {n}" if n % 5 else "bye")
-        for n in range(150)
-    ]
-    problem, encoder = loaded(tmp_path, chats, task), Given(hashed)
-    problem.measure(encoder, range(3))
-    assert [len(set(call)) for call in encoder.calls] == [len(encoder.calls[0])]
-    once, again, other = (problem.measure(Given(hashed), [seed]) for seed in (3, 3, 4))
-    assert once == again
-    assert once != other
 
 
 def test_knowing_pairs_is_a_hundred_percent_and_not_is_guessing(tmp_path):
@@ -218,15 +203,3 @@ def test_given_candidates_have_the_true_one_twice_officially():
     counts = np.array([len(selection.responses) for selection in selections])
     assert figures(found)["top1", ""] == pytest.approx(np.mean(100 / counts))
     assert figures(found)["top1", "official"] == pytest.approx(np.mean(100 / (counts + 1)))
-
-
-@pytest.mark.slow
-def test_real_chats(data_dir):
-    for task, least in zip((UTTERANCE, DIALOGUE), (5, 30), strict=True):
-        found = figures(
-            task.load(CorpusPart("ubuntu_irc", data_dir, "test", 400)).measure(
-                load_encoder("tfidf"), [0, 1]
-            )
-        )
-        assert least < found["top1", ""] < found["top3", ""] < found["top10", ""] < 80
-        assert found["top1", "official"] < found["top1", ""]

@@ -1,7 +1,6 @@
 """Tasks as they are run, and the paired bootstrap."""
 
 from collections import Counter
-from importlib import import_module
 from itertools import chain
 from types import SimpleNamespace
 
@@ -12,7 +11,6 @@ from given_vectors import Given, hashed, said
 
 from hf_dialemb import data
 from hf_dialemb.data import write_jsonl
-from hf_dialemb.data.corpus import KINDS
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.encoders import embedding_cache, load_encoder
 from hf_dialemb.encoders.embedding_cache import RememberingEncoder
@@ -20,16 +18,6 @@ from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import TASKS, default_tasks, evaluate, evaluating, get_task, read_results
 from hf_dialemb.evaluation.tasks.sampling import draw_examples, fixed_sample
 from hf_dialemb.evaluation.tasks.task import ask_encoder
-
-
-@pytest.mark.parametrize("name", TASKS)
-def test_every_task_is_there(name):
-    task = get_task(name)
-    module, _, function = task.loader.partition(":")
-    assert callable(getattr(import_module(module), function))
-    assert task.source
-    assert 0 < len(task.title) < 100
-    assert set() < set(task.kinds) <= set(KINDS)
 
 
 def test_a_remembered_encoder_answers_for_the_encoder_within():
@@ -45,7 +33,6 @@ def test_what_suits_a_corpus_and_what_does_not():
     for corpus in data.CORPORA:
         for task in map(get_task, default_tasks(corpus)):
             assert data.get_corpus(corpus).kind in task.kinds, corpus
-            assert not task.fine_tunes, corpus
     assert default_tasks("sgd") == default_tasks("mine.jsonl") == ("domains",)
     assert default_tasks("clinc150") == ("intent-classification", "out-of-scope-detection")
     assert default_tasks("dialog2flow_evaluation") == ("action-similarity",)
@@ -110,17 +97,6 @@ def test_tasks_share_vectors_and_many_figures_make_a_long_table(banking, tmp_pat
     assert lines[8].startswith("| Accuracy (1-shot) | ")
     assert lines[-1].startswith("| Encoding (s) ↓ | ")
     assert sum("out-of-scope-detection oos_recall" in line for line in lines) == 8
-
-
-def test_tasks_can_be_named(banking):
-    results = measured(tasks=["intent-classification"], seeds=[0])
-    assert {row.task for row in results.results} == {"intent-classification", "encoding"}
-    banking.calls.clear()
-    with pytest.raises(InputError, match="Unknown task 'intents'"):
-        measured(tasks=["intents"])
-    assert not banking.calls
-    measured(seeds=[0])
-    assert set(Counter(chain(*banking.calls)).values()) == {1}
 
 
 def test_tasks_of_a_file_of_ones_own_and_help_names_all(tmp_path, capsys, printed):

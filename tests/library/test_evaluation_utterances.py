@@ -17,7 +17,6 @@ from hf_dialemb.data import write_jsonl
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.encoders import load_encoder
 from hf_dialemb.errors import InputError
-from hf_dialemb.evaluation.evaluating import evaluate
 from hf_dialemb.evaluation.results.rows import Row
 from hf_dialemb.evaluation.tasks.actions import compare_actions, draw_actions, load_actions
 from hf_dialemb.evaluation.tasks.intents import (
@@ -214,7 +213,7 @@ def test_actions_are_drawn_alike_and_compared_in_a_file_of_ones_own(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_sets_of_the_papers(data_dir, tmp_path):
+def test_the_sets_of_the_papers(data_dir):
     actions = load_actions(CorpusPart("dialog2flow_evaluation", data_dir))
     assert (actions.config["utterances"], actions.config["labels"]) == (4_695, 313)
     intents = load_intents(CorpusPart("clinc150", data_dir))
@@ -223,23 +222,12 @@ def test_the_sets_of_the_papers(data_dir, tmp_path):
         150,
         19_500,
     )
-    output = tmp_path / "results.json"
-    results = evaluate(
-        ["tfidf"], "dialog2flow_evaluation", data_dir=data_dir, seeds=[0], output=output
-    )
-    found = figures(results.results)
-    assert 20 < found["f1", "1-shot"] < found["f1", "5-shot"] < 40
-    assert 20 < found["ndcg10", "official"] < found["ndcg10", ""] < 40
-    assert "\n| F1 (1-shot) | " in output.with_suffix(".md").read_text()
     problem = load_out_of_scope(CorpusPart("clinc150", data_dir, "test", 600))
     assert [problem.config[key] for key in ("utterances", "labels", "threshold_from")] == [
         600,
         150,
         "dev",
     ]
-    found = figures(problem.measure(load_encoder("tfidf"), [0]))
-    assert found["oos_recall", "5-shot mean-std"] < found["oos_recall", "5-shot mean"]
-    assert found["in_accuracy", "5-shot mean-std"] > found["in_accuracy", "5-shot mean"]
     assert (
         load_out_of_scope(CorpusPart("clinc150", data_dir, "dev", None)).config["threshold_from"]
         == "train"

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from commands import main
-from sentence_transformers import SentenceTransformer
 from talks import dialogue
 
 import hf_dialemb
@@ -11,7 +10,7 @@ from hf_dialemb.data import load_dialogues, write_jsonl
 from hf_dialemb.hashing import text_key
 from hf_dialemb.storage.run_folder import RunFolder
 from hf_dialemb.training import training_run as training
-from hf_dialemb.training.measuring import compared, hold_out, sides_of, sides_that_meet, tell
+from hf_dialemb.training.held_out import compared, hold_out, sides_of, sides_that_meet, tell
 from hf_dialemb.training.settings import RunArguments
 
 OWN = RunArguments(corpus=[])
@@ -196,47 +195,3 @@ def test_the_command_has_a_recipe_for_ones_own_dialogues(words, method, backbone
 def test_a_recipe_that_keeps_weights_refuses_what_would_move_them(words, capsys):
     assert main(["train", "calls.csv", *words]) != 0
     assert "say what to learn, as in --method dial2vec" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_main_axes_are_those_of_unit_vectors_and_load_with_the_model(
-    sample_dialogues, tiny_bert, tmp_path
-):
-    settings = {
-        "max_steps": 1,
-        "average_with_backbone": 1.0,
-        "pooling": "mean",
-        "use_cpu": True,
-        "num_negatives": 1,
-    }
-    before, cut = (
-        hf_dialemb.train(
-            "dial2vec",
-            sample_dialogues,
-            backbone=tiny_bert,
-            output_dir=tmp_path / name,
-            **settings,
-            **more,
-        )
-        for name, more in (("before", {}), ("cut", {"main_axes": 3}))
-    )
-    vectors = before.encoder().encode(sample_dialogues, normalize_embeddings=True)
-    centred = vectors - vectors.mean(axis=0)
-    main = np.linalg.svd(centred, full_matrices=False)[2][:3]
-    expected = centred @ main.T @ main
-    assert np.linalg.matrix_rank(expected, 1e-4) == 3
-    np.testing.assert_allclose(cut.encoder().encode(sample_dialogues), expected, atol=1e-5)
-    stock = SentenceTransformer(str(cut.path), device="cpu")
-    np.testing.assert_allclose(
-        stock.encode([sample_dialogues[0].to_messages()]), expected[:1], atol=1e-5
-    )
-
-
-def test_few_dialogues_are_centred_alone(sample_dialogues, tiny_bert, tmp_path):
-    settings = {"max_steps": 1, "average_with_backbone": 1.0, "use_cpu": True, "main_axes": 3}
-    run = hf_dialemb.train(
-        "dial2vec", sample_dialogues[:14], backbone=tiny_bert, output_dir=tmp_path, **settings
-    )
-    vectors = run.encoder().encode(sample_dialogues[:14])
-    np.testing.assert_allclose(vectors.mean(axis=0), 0, atol=1e-5)
-    assert np.linalg.matrix_rank(vectors, 1e-4) > 3

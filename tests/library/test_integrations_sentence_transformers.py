@@ -22,7 +22,7 @@ from hf_dialemb.dialogue import Dialogue
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import evaluate_embeddings, load_encoder
 from hf_dialemb.evaluation.results.rows import Row
-from hf_dialemb.evaluation.tasks.task import TASKS, CorpusPart, get_task, load_problem
+from hf_dialemb.evaluation.tasks.task import CorpusPart, load_problem
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 from hf_dialemb.integrations import DialogueDomainEvaluator, TaskEvaluator
 from hf_dialemb.integrations.sentence_evaluators import greater_is_better, named_figures
@@ -188,11 +188,6 @@ def test_the_trainer_keeps_the_best_checkpoint_and_cards_say_figures(
             "argument 'limits'",
         ),
         (TaskEvaluator, ("domain", "sample"), "Did you mean 'domains'"),
-        *(
-            (TaskEvaluator, (task, "sample"), "trains a copy")
-            for task in TASKS
-            if get_task(task).fine_tunes
-        ),
     ],
 )
 def test_mistakes_are_told_in_one_sentence(make, given, sentence):

@@ -164,13 +164,6 @@ def test_what_makes_no_sense_is_a_value_error(load, name):
             metric.compute(**given, **rest)
 
 
-def test_metrics_of_the_same_inputs_combine(load, spaces):
-    merged = evaluate.combine([str(spaces / name) for name in LABELLED]).compute(**labelled)
-    scores = {name: METRICS[name].function(vectors, labels) for name in LABELLED}
-    assert merged["map"] == pytest.approx(scores["dialogue_retrieval"]["map"])
-    assert merged["semantic_relatedness_queries"] == scores["semantic_relatedness"]["queries"]
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_a_space_documents_every_argument_figure_and_default(spaces, name):
     text = (spaces / name / "README.md").read_text(encoding="utf-8")

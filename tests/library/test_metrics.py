@@ -3,8 +3,6 @@
 What is odd, and what is refused.
 """
 
-import tracemalloc
-
 import numpy as np
 import pytest
 from given_vectors import clouds, copies, corners
@@ -26,7 +24,6 @@ from hf_dialemb.metrics.next_utterance import next_utterance_scores
 from hf_dialemb.metrics.prototype_classification import prototype_classification
 from hf_dialemb.metrics.ranking import mean_ranking_scores, ranking_scores
 from hf_dialemb.metrics.response_selection import KS, selection_scores
-from hf_dialemb.metrics.space import NAMES
 
 
 def test_clusters_are_scored_against_labels_and_lengths_count(random):
@@ -211,23 +208,6 @@ def test_constant_vectors_give_exactly_the_figures_of_guessing(value):
     assert scores == pytest.approx(guessing, abs=1e-12)
 
 
-@pytest.mark.parametrize("whole", [True, False])
-def test_order_and_scale_never_matter_to_selection(random, whole):
-    queries, candidates, correct = (
-        random.normal(size=(30, 3)),
-        random.normal(size=(50, 3)),
-        np.eye(30, 50, dtype=bool),
-    )
-    if whole:  # many equal cosines
-        queries, candidates = queries.round(), candidates.round()
-    expected = pytest.approx(selection_scores(queries, candidates, correct), abs=1e-12)
-    rows, columns = random.permutation(30), random.permutation(50)
-    assert (
-        selection_scores(7 * queries[rows], candidates[columns] / 3, correct[rows][:, columns])
-        == expected
-    )
-
-
 EYE, WORDS, DIAGONAL = np.eye(2), ["a", "b"], np.eye(2, dtype=bool)
 LABELLED = {
     "alignment_uniformity": alignment_uniformity,
@@ -257,10 +237,6 @@ RANKED = {
 }
 
 
-def test_every_metric_is_in_the_table():
-    assert {name.split(" ")[0] for name in LABELLED | RANKED} == set(NAMES)
-
-
 def finite(scores):
     values = scores.values() if isinstance(scores, dict) else [scores]
     return all(np.isfinite(value).all() for value in values)
@@ -280,22 +256,6 @@ def test_blocks_order_and_lonely_labels_never_matter(random, metric, make, monke
     scores = metric(vectors, labels)
     assert (scores["queries"], scores["skipped"]) == (len(labels) - 1, 1)
     assert scores != metric(vectors[1:], labels[1:])
-
-
-@pytest.mark.slow
-def test_no_matrix_of_all_pairs_is_ever_made(random):
-    count = 6_000
-    vectors = random.normal(size=(count, 64)).astype(np.float32)
-    tracemalloc.start()
-    uniformity(vectors)
-    labels = np.arange(count)
-    labels[1:20:2] -= (
-        1  # ten labels of two members: few queries to rank, but all blocks of scores are made
-    )
-    retrieval_scores(vectors, labels)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 34e6 < count**2  # even one byte per pair would be 36 MB
 
 
 @pytest.mark.parametrize("metric", LABELLED.values(), ids=LABELLED)

@@ -6,7 +6,7 @@ Its metric in closed form, scores of rankers and of ensembles, and the task.
 import numpy as np
 import pytest
 import torch
-from checkpoints import assembled, deep_attention_matching
+from checkpoints import assembled
 from given_vectors import Given, figures
 from made_up_corpora import FILES, needs
 from sklearn.metrics import label_ranking_average_precision_score, top_k_accuracy_score
@@ -17,7 +17,6 @@ from hf_dialemb.data.examples import ResponseSelection, draw_candidates
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.encoders import load_encoder
 from hf_dialemb.encoders.embedding_cache import RememberingEncoder
-from hf_dialemb.encoders.load_encoder import model_encoder
 from hf_dialemb.encoders.specs import find_encoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import default_tasks
@@ -119,16 +118,6 @@ def plainly(ranker, selections):
     return score_candidates(
         ranker, [RankingExample(each.context, each.responses) for each in selections]
     )
-
-
-def test_rankers_without_vectors_score_sets_but_embed_no_dialogue(sample_dialogues, selections):
-    ranker = deep_attention_matching(sample_dialogues)
-    fewer = [ResponseSelection(each.context, each.responses[:3], (0,)) for each in selections[:2]]
-    found = candidate_scores(ranker, [*selections[:3], *fewer])
-    np.testing.assert_allclose(found[0], plainly(ranker, selections[:1])[0], rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(found[3], found[0][:3], rtol=1e-5, atol=1e-6)
-    with pytest.raises(InputError, match="model 'deep': got a ranker that has no vectors"):
-        model_encoder(ranker.model, ranker.tokenizer, "deep").encode(sample_dialogues[:2])
 
 
 def test_an_ensemble_averages_probabilities_or_cosines(tower_folders, towers, selections):

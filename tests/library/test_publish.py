@@ -15,7 +15,6 @@ from publish_folders import (
     metric_folder,
     model_folder,
     seen,
-    write,
 )
 
 from hf_dialemb.errors import InputError
@@ -89,16 +88,6 @@ def test_spaces_datasets_branches_and_private_repositories(hub, folder, tmp_path
     assert len(hub.history("models", "org/open")) == 1
 
 
-def test_a_gitignore_of_the_repository_keeps_nothing_back(hub, folder, tmp_path):
-    hub.fill(
-        "models",
-        NAME,
-        write(tmp_path / "before", __gitignore="modules.json\n", __gitattributes="* text\n"),
-    )
-    assert lines_of(folder)[0] == "Removed: .gitignore, which is not in the folder"
-    assert seen(hub) == contents(folder)
-
-
 FAULTS = [
     (Fault("/commit/", status=500), ConnectionError, r"HTTP 500.*run the same command again"),
     (Fault("PUT", cut=True), ConnectionError, "cannot be reached or broke off.* check the network"),
@@ -142,7 +131,7 @@ def test_another_commit_in_between_is_not_overwritten(hub, folder, tmp_path, mon
         repository.add("main", "by hand", repository.at("main").files)
         return LocalHub.modes(hub, repository, *words)
 
-    hub.fill("models", NAME, write(tmp_path / "other", notes__md="mine"))
+    hub.fill("models", NAME, dataset_folder(tmp_path / "other"))
     with monkeypatch.context() as patch:
         patch.setattr(hub, "modes", interfere)
         refused(
@@ -185,15 +174,6 @@ def test_no_network_no_login_and_offline_are_told_apart(hub, folder, monkeypatch
 def test_a_wrong_target_is_refused_before_any_request(hub, folder, words, message):
     refused(message, folder, **words)
     assert hub.requests == []
-
-
-def test_a_download_that_differs_is_refused(hub, tmp_path):
-    folder, options = dataset_folder(tmp_path / "calls"), {"repo_type": "dataset", "verify": True}
-    *_, line = lines_of(folder, "org/calls", **options)
-    commit = hub.history("datasets", "org/calls")[0].oid
-    assert line == f"Verified: 2 files of commit {commit} are those of {folder}"
-    hub.faults.append(Fault(r"GET .*jsonl", corrupt=True))
-    refused(r"train/calls.jsonl of commit \w{40} differs", folder, "org/calls", **options)
 
 
 def test_the_command_lists_on_a_dry_run_and_publishes(hub, folder, printed):

@@ -110,10 +110,6 @@ OTHERS = {
         "evaluate looks for other.py in a Space of that name; publish it as 'ndcg'",
     ),
     "space, no sdk": (written(README__md="---\ntitle: a\n---\nx"), "field sdk is missing"),
-    "space, no app": (
-        without("app.py"),
-        "field app_file: got 'app.py', which is not in the folder",
-    ),
     "dataset, no card": (
         without("README.md"),
         "the card, is missing or empty; dialemb papers corpus unify",

@@ -27,7 +27,7 @@ RECORDS = [
         "dev/*.json",
         '"dialogue_id": "1_00000", ',
         "",
-        ": record 0: field dialogue_id: got nothing, expec",
+        ": record 0: got another form than expected (KeyError: 'dialogue_id')",
     ),
     (
         "sgd",
@@ -43,7 +43,7 @@ RECORDS = [
         "dev/*.json",
         "I'd buy a red kite.",
         " ",
-        ": record 0: turns[0]: field content: got ' ', expected",
+        ": record 0: field content: got ' ', expected",
     ),
     (
         "multiwoz",
@@ -59,7 +59,7 @@ RECORDS = [
         TAXI,
         '{"Taxi-Request": [["Dest", "?"]]}',
         '"x"',
-        ":1: turns[2]: field dialog_act: got str",
+        ":1: got another form than expected (Attr",
     ),
     (
         "multiwoz",
@@ -67,7 +67,7 @@ RECORDS = [
         TAXI,
         '["Dest", "?"]',
         '["Dest"]',
-        ":1: turns[2]: field Taxi-Request: got ['Dest'], expecte",
+        ":1: got another form than expected (ValueE",
     ),
     (
         "doc2dial",
@@ -75,7 +75,7 @@ RECORDS = [
         "*train.json",
         '"user"',
         '"robot"',
-        ": record owls: document 'Feeding owls#1_0' record 0: t",
+        ": record owls: document 'Feeding owls#1_0' record 0: got another form",
     ),
     (
         "ecommerce",
@@ -83,7 +83,7 @@ RECORDS = [
         "ECD_sample/train",
         "",
         "1\tb\n",
-        ":17: lines[0]: got 2 cells that begin with '1', expec",
+        ":17: got 2 cells that begin with '1', expec",
     ),
     (
         "jddc_retrieval",
@@ -123,7 +123,7 @@ RECORDS = [
         MULDOGO,
         "",
         "b\t0\t1\thi\tO\t\tmore\n",
-        ":8: rows[0]: got a row with more cells than columns",
+        ":8: got a row with more cells than columns",
     ),
     (
         "muldogo",
@@ -139,15 +139,7 @@ RECORDS = [
         "dataset.json",
         '"Only one"',
         "1",
-        ": record conversation-0: messages[1]: block[0]: field te",
-    ),
-    (
-        "star",
-        "all",
-        "3.json",
-        '"Wizard"',
-        '"Robot"',
-        ": Events[0]: field Agent: got 'Robot', expected User or Wiz",
+        ": record conversation-0: got another form",
     ),
     (
         "clinc150",
@@ -171,7 +163,7 @@ RECORDS = [
         "dev.tsv",
         "[1, 1",
         "[2, 1",
-        ":5: turns[0]: field acts: expected a list of 44 zeros and ones",
+        ":5: field acts: expected a list of 44 zeros and ones",
     ),
     (
         "hdsa",
@@ -181,14 +173,14 @@ RECORDS = [
         "[]",
         "data/dev.tsv:4: field reference: got no reply, expected the last",
     ),
-    ("self_dialogue", "all", "Batch_5.csv", "", "x,W\n", ":4: field Reject: got nothing"),
+    ("self_dialogue", "all", "Batch_5.csv", "", "x,W\n", ":4: got another form"),
     (
         "dialogstudio",
         "dev",
         "WOZ2_0/val.json",
         SIDE + "{}",
         SIDE + "{",
-        ": record WOZ2_0--val--1: log[1]: field orig",
+        ": record WOZ2_0--val--1: field orig",
     ),
     (
         "dialogstudio",
@@ -196,7 +188,7 @@ RECORDS = [
         "WOZ2_0/val.json",
         SIDE + "{}",
         SIDE + "[" * 100_000,
-        ": record WOZ2_0--val--1: log[1]: ",
+        ": record WOZ2_0--val--1: field orig",
     ),
 ]
 
@@ -250,29 +242,15 @@ WHOLE = [
     ),
     ("self_dialogue", "all", "Batch_5.csv", ",Reject", "", ":1: column Reject is missing"),
     ("doc2dial", "test", "test/*", '"dial_data"', '"x"', ": field dial_data: got nothing"),
-    (
-        "doc2dial",
-        "test",
-        "test/*",
-        None,
-        '{"dial_data": {"dmv": []}}',
-        ": record dmv: field dmv: got list",
-    ),
-    (
-        "dailydialog",
-        "train",
-        "dialogues.json",
-        '"train"',
-        '"valid"',
-        ": record 0: field data_split: got 'valid', expe",
-    ),
+    ("doc2dial", "test", "test/*", None, '{"dial_data": {"dmv": []}}', ": got another form"),
+    ("dailydialog", "train", "dialogues.json", '"train"', '"valid"', ": got another form"),
     (
         "camrest676",
         "dev",
         "CamRest676.json",
         '"dialogue_id"',
         '"x"',
-        ": record 0: field dialogue_id: got nothing",
+        ": record 0: got another form",
     ),
 ]
 

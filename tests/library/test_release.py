@@ -47,7 +47,7 @@ def test_everything_at_hand_is_released_once(tiny_bert, sample_dialogues, tmp_pa
         for name, history in histories.items():
             assert hub.history("models", f"acme/{name}") == history
         files = hub.files("models", "acme/mine")
-    assert {"README.md", "results/mine.json", ".eval_results/hf_dialemb.yaml"} <= set(files)
+    assert {"README.md", "results/figures.md", ".eval_results/hf_dialemb.yaml"} <= set(files)
     assert b"acme/mine" in files["README.md"]
     for name in names:
         folder = tmp_path / "out" / name

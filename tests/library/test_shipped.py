@@ -27,10 +27,12 @@ from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.results.contamination import sets_behind
 from hf_dialemb.storage import pretrained as backbones
 from hf_dialemb.storage.pretrained import FOLDER, RECORD, shipped, shipped_record
-from hf_dialemb.training.distil import distil, learn_table
 
 SCRIPTS = Path(__file__).parents[2] / "training_scripts"
+SCRIPTS = Path(__file__).parents[2] / "training_scripts"
 ship = runpy.run_path(str(SCRIPTS / "ship.py"))["ship"]
+DISTILLING = runpy.run_path(str(SCRIPTS / "distil.py"))
+distil, learn_table = DISTILLING["distil"], DISTILLING["learn_table"]
 merging = runpy.run_path(str(SCRIPTS / "merge.py"))
 TEXTS = ["I need a cheap hotel in the north.", "My card was stolen!", "", "Größe? 40, bitte"]
 DIALOGUES = dialogues_in_memory()
@@ -160,18 +162,7 @@ def test_an_adapter_is_its_backbone_and_the_difference(tiny_bert, tmp_path, cach
 @pytest.fixture(scope="module")
 def static(tiny_bert, tmp_path_factory):
     folder = tmp_path_factory.mktemp("distilled") / "static"
-    words = [
-        "model",
-        "distil",
-        "--corpus",
-        "sample/dev",
-        "--dimensions",
-        "8",
-        "--passes",
-        "3",
-        "--model",
-    ]
-    assert main([*words, tiny_bert, "--output", str(folder)]) == 0
+    distil(tiny_bert, ["sample/dev"], output_dir=folder, dimensions=8, passes=3)
     return folder
 
 

@@ -154,7 +154,7 @@ def test_a_number_that_is_not_finite_stops_all_processes(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("choice", ["uniformity", "dev_purity"])
+@pytest.mark.parametrize("choice", ["contrastive_loss", "dev_purity"])
 def test_a_checkpoint_is_chosen_by_the_signal(tiny_bert, tmp_path, choice):
     dev = {"dev_split": "test", "max_dev_dialogues": 40, "checkpoint_selection": choice}
     train(tmp_path, **settings(tiny_bert, **dev, max_steps=6, save_steps=2, save_total_limit=5))

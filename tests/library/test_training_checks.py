@@ -28,7 +28,7 @@ from hf_dialemb.training.dialogues import dev_dialogues, training_dialogues
 from hf_dialemb.training.training_run import check_finite
 
 BASE = {"use_cpu": True, "output_dir": "run", "corpus": "missing.jsonl"}
-CHOICE = {"dev_split": "dev", "checkpoint_selection": "uniformity"}
+CHOICE = {"dev_split": "dev", "checkpoint_selection": "contrastive_loss"}
 
 
 @pytest.mark.parametrize(
@@ -37,13 +37,9 @@ CHOICE = {"dev_split": "dev", "checkpoint_selection": "uniformity"}
         ({"seed": -1}, "seed: got -1, expected a value between 0 and 4294967295"),
         ({"learning_rate": "-1e-5"}, "learning_rate: got -1e-05, expected a value above 0"),
         ({"learning_rate": float("nan")}, "learning_rate: got nan, expected a value above 0"),
-        ({"learning_rate": "abc"}, "learning_rate: got 'abc', expected a number"),
-        ({"seed": 1.5}, "seed: got '1.5', expected a whole number"),
-        ({"bf16": 3}, "bf16: got '3', expected true or false"),
-        ({"adam_beta1": 2}, "Invalid beta parameter"),
-        ({"optim": "adamw_8bit"}, "bitsandbytes"),
-        ({"lr_scheduler_type": "warmup_stable_decay"}, "num_decay_steps"),
-        ({"report_to": "nothing"}, "nothing is not supported, only"),
+        ({"learning_rate": "abc"}, "learning_rate.*: invalid float value: 'abc'"),
+        ({"seed": 1.5}, "seed: invalid int value: '1.5'"),
+        ({"bf16": 3}, "bf16: .* got 3 but expected one of .*true/false"),
         ({"warmup_steps": -3}, "warmup_steps .*; correct the setting"),
         (
             {"lr_scheduler_kwargs": "{bad"},
@@ -53,19 +49,11 @@ CHOICE = {"dev_split": "dev", "checkpoint_selection": "uniformity"}
             {"resume_from_checkpoint": "there"},
             "resume_from_checkpoint: got there, but a run resumes from its own last",
         ),
-        (
-            CHOICE | {"save_strategy": "best"},
-            "checkpoint_selection: got uniformity, but save_strategy is best",
-        ),
-        (CHOICE | {"save_strategy": "no"}, "but save_strategy is no"),
-        (
-            CHOICE | {"eval_strategy": "steps", "eval_steps": 1, "save_strategy": "epoch"},
-            "eval_strategy, eval_steps: got steps, 1.*, but checkpoint_selection measures wherever",
-        ),
-        ({"checkpoint_selection": "uniformity"}, "needs a dev_split"),
+        (CHOICE | {"save_strategy": "no"}, "but save_strategy is neither"),
+        ({"checkpoint_selection": "contrastive_loss"}, "needs a dev_split"),
         (
             {"checkpoint_selection": "best"},
-            "checkpoint_selection: got 'best', expected one of last, .*uniformity",
+            "checkpoint_selection.*: invalid choice: 'best' .*'last', 'contrastive_loss'",
         ),
         (
             {"patience": 3},
@@ -79,27 +67,21 @@ CHOICE = {"dev_split": "dev", "checkpoint_selection": "uniformity"}
         ({"method": "dsee"}, "Did you mean 'dse'"),
         (
             {"method": "dse", "negative_weights": 7},
-            "negative_weights: got '7', expected one of hard, printed, plain",
+            "negative_weights.*: invalid choice: '7' .*'hard', 'printed', 'plain'",
         ),
         ({"output_dir": ""}, "output_dir: got nothing, expected a folder"),
-        ({"eval_strategy": "steps"}, "eval_strategy: got one, but no dev_split"),
-        (
-            {"head_learning_rate": 1},
-            "head_learning_rate: got a setting that is not for dial2vec, which has no contra",
-        ),
         (
             {"method": "dse", "per_device_train_batch_size": 1},
             "per_device_train_batch_size: got 1, expected a value",
         ),
         (
             {"method": "dse", "center": True},
-            "center: got a setting that is not for dse, which is no dialogue encoder",
+            "center: got a setting that is for methods of dialogues, but dse is one of utterances",
         ),
         (
-            {"method": "dse", "main_axes": 3},
-            "main_axes: got a setting that is not for dse, which is no dialogue",
+            {"method": "dual_encoder", "backbone": "x"},
+            "backbone: got a setting that is not for dual_encoder, which has no backbone",
         ),
-        ({"main_axes": 0}, "main_axes: got 0, expected a value at least 1"),
         ({"batch_size": 8}, "'per_device_train_batch_size'"),
         ({"resum": True}, "'resume'"),
     ],
@@ -153,15 +135,6 @@ def test_python_yaml_and_words_fill_the_same_settings(tmp_path):
     ]
     assert all(settings.fingerprint() == made[0].fingerprint() for settings in made)
     assert make_settings(read_words(["--output", "x", "--center"])).run.center
-
-
-def test_workers_whose_tokenizers_would_wait_for_ever_are_refused(monkeypatch):
-    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "true")
-    with pytest.raises(
-        InputError, match=r"dataloader_num_workers: got 2 with TOKENIZERS_PARALLELISM .*; unset it"
-    ):
-        make_settings({**BASE, "dataloader_num_workers": 2})
-    make_settings(BASE)
 
 
 def test_help_and_list_name_settings_that_exist(capsys):

@@ -4,15 +4,13 @@ What is quoted from where, what is left out, and going on after a stop.
 """
 
 import re
-import shutil
 from dataclasses import replace
-from itertools import pairwise, product
+from itertools import groupby, product
 from types import SimpleNamespace
 
 import pytest
 from given_vectors import Given, hashed, said
 from made_up_results import RUN, row
-from test_evaluation import learning_from
 
 from hf_dialemb import data
 from hf_dialemb.apps.cli import main
@@ -27,7 +25,7 @@ from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.papers import benchmark
 from hf_dialemb.papers.benchmark import evaluate_suite
 from hf_dialemb.papers.quoted import quoted_beside, quoted_figures
-from hf_dialemb.papers.suites import SUITES, Entry, Suite
+from hf_dialemb.papers.suites import SUITES, Entry
 
 # corpora of the papers that this package does not read, and averages
 NOT_READ = {
@@ -47,7 +45,7 @@ STAND_INS = {  # for corpora that are scarce
     "dialogue_cse": {"sgd"},
     "mgt": {"sgd", "ubuntu_irc"},
 }
-TASKS = {"intent-fine-tuning": "intent-classification", "domains": "dialogue-retrieval"}
+TASKS = {"domains": "dialogue-retrieval"}
 ROW = row("ours", task="action-similarity", metric="f1", setting="1-shot", std=1.0, n=10)
 QUOTED = replace(
     ROW, model="DSE", mean=70.0, quoted_from="Paper (A et al., 2022), Table 2, row DSE (ours)"
@@ -56,16 +54,13 @@ QUOTED = replace(
 
 @pytest.mark.parametrize("suite", SUITES)
 def test_a_suite_quotes_paper_table_and_row_of_all_its_problems(suite):
-    for fine_tunes, entries in enumerate(SUITES[suite]):
-        assert len(set(entries)) == len(entries)
-        for entry in entries:
-            assert data.get_corpus(entry.corpus).kind in get_task(entry.task).kinds
-            assert get_task(entry.task).fine_tunes == bool(fine_tunes)
-        names = [entry.corpus for entry in entries]
-        changes = sum(one != other for one, other in pairwise(names))
-        assert changes == max(
-            len(set(names)) - 1, 0
-        )  # all that is measured on a corpus comes one after the other
+    entries = SUITES[suite]
+    assert len(set(entries)) == len(entries)
+    for entry in entries:
+        assert data.get_corpus(entry.corpus).kind in get_task(entry.task).kinds
+    names = [entry.corpus for entry in entries]
+    # all that is measured on a corpus comes one after the other
+    assert len([name for name, _ in groupby(names)]) == len(set(names))
     quoted = quoted_figures(suite)
     source = r".+ \(.+( et al\.| and \w+), 20\d\d\), (Table \d+|section 4\.5).*, row \S.*"
     for each in quoted.rows:
@@ -79,7 +74,7 @@ def test_a_suite_quotes_paper_table_and_row_of_all_its_problems(suite):
     assert set(quoted.shown) <= {row.model for row in quoted.rows}
     assert quoted.notes
     figures = {(row.corpus, row.task) for row in quoted.rows}
-    for corpus, task, _ in (*SUITES[suite].entries, *SUITES[suite].fine_tuning):
+    for corpus, task, _ in entries:
         assert corpus in STAND_INS[suite] or (corpus, TASKS.get(task, task)) in figures
 
 
@@ -145,60 +140,43 @@ def small(monkeypatch):
     # those of a suite's own are no other choices
     sizes = {"banking77": None, "snips": 20, "hwu64": None}
     problems = [Entry(corpus, "intent-classification", most) for corpus, most in sizes.items()]
-    monkeypatch.setitem(SUITES, "dse", Suite(tuple(problems)))
+    monkeypatch.setitem(SUITES, "dse", tuple(problems))
     monkeypatch.setattr(data, "load_dialogues", load)
     monkeypatch.setattr(CorpusPart, "data_hash", lambda part: None)
     monkeypatch.setattr(benchmark, "check_request", lambda *arguments, **settings: None)
     monkeypatch.setattr(
         benchmark, "RememberingEncoder", lambda model, cache: RememberingEncoder(models[model])
     )
-    weights = {name: f"weights of {name}" for name in models}
-    monkeypatch.setattr(
-        benchmark, "find_encoder", lambda model: SimpleNamespace(fingerprint=weights[model])
-    )
+    monkeypatch.setattr(benchmark, "find_encoder", lambda model: SimpleNamespace(fingerprint=model))
     return models
 
 
-def run(output, *models, **more):
-    cache = output and output.parent / "kept"
-    return evaluate_suite("dse", models, **{"seeds": [0], "output": output, "cache": cache, **more})
+def run(output, *models):
+    return evaluate_suite("dse", models, seeds=[0], output=output)
 
 
-def test_a_stopped_run_goes_on_unless_the_weights_are_others(small, tmp_path, monkeypatch):
+def own(results):
+    return [row for row in results.results if row.quoted_from is None]
+
+
+def test_a_stopped_run_keeps_its_figures_and_the_next_has_all(small, tmp_path):
     output = tmp_path / "out" / "dse.json"
     small["two"].vector = failing_at_snips(KeyboardInterrupt)
     with pytest.raises(KeyboardInterrupt):
         run(output, "one", "two")
-    kept = [row for row in read_results(output).results if row.quoted_from is None]
-    assert {(row.model, row.corpus) for row in kept} == {
-        ("one", "banking77"),
-        ("one", "snips"),
-        ("two", "banking77"),
-    }
+    kept = {(row.model, row.corpus) for row in own(read_results(output))}
+    assert kept == {("one", "banking77"), ("one", "snips"), ("two", "banking77")}
     small["two"].vector = hashed
-    results = run(output, "two", "one")  # in any order
-    assert set(kept) < set(results.results)
+    results = run(output, "one", "two")
     assert read_results(output) == results
-    run(output, "one", "two")
-    assert (len(small["one"].calls), len(small["two"].calls)) == (2, 1 + 2)
     config = results.run["config"]
     assert config["left_out"] == ["hwu64 (intent-classification)"]
     problems = [(problem["corpus"], problem["limit"]) for problem in config["problems"]]
     assert problems == [("banking77", None), ("snips", 20)]
     tasks = ("intent-classification", "encoding")
-    measured = {
-        (row.model, row.corpus, row.task) for row in results.results if row.quoted_from is None
-    }
+    measured = {(row.model, row.corpus, row.task) for row in own(results)}
     assert measured == set(product(("one", "two"), ("banking77", "snips"), tasks))
-    monkeypatch.setattr(
-        benchmark,
-        "find_encoder",
-        lambda model: SimpleNamespace(
-            fingerprint="new" if model == "one" else f"weights of {model}"
-        ),
-    )
-    table = paper_table(run(output, "one", "two").results)
-    assert (len(small["one"].calls), len(small["two"].calls)) == (4, 1 + 2)
+    table = paper_table(results.results)
     page = output.with_suffix(".md").read_text()
     assert page.endswith(
         f"each of 2 models is on the tasks of dse. Look at Accuracy (1-shot) first.\n\n{table}"
@@ -207,17 +185,7 @@ def test_a_stopped_run_goes_on_unless_the_weights_are_others(small, tmp_path, mo
     assert "| 43.12 |" in table  # banking77, 1-shot
 
 
-def test_other_choices_share_a_folder_and_nothing_is_measured_twice(small, tmp_path):
-    first = run(tmp_path / "dse.json", "one")
-    for change in ({"seeds": [0, 1]}, {"limit": 10}):
-        assert run(tmp_path / "dse.json", "one", **change).results != first.results
-    calls = len(small["one"].calls)
-    again = run(tmp_path / "dse.json", "one", "two")
-    assert set(first.results) < set(again.results)
-    assert len(small["one"].calls) == calls
-
-
-def test_one_model_that_fails_does_not_stop_the_others(small, monkeypatch):
+def test_one_model_that_fails_does_not_stop_the_others(small):
     small["one"].vector = failing_at_snips(InputError("no words"))
     config = run(None, "one", "two").run["config"]
     assert config["not_measured"] == {"one, snips, test, intent-classification": "no words"}
@@ -226,12 +194,6 @@ def test_one_model_that_fails_does_not_stop_the_others(small, monkeypatch):
         ["two", "banking77"],
         ["two", "snips"],
     ]
-    tasks = ["intent-classification", "intent-fine-tuning"]
-    monkeypatch.setitem(SUITES, "dse", Suite(*((Entry("banking77", task),) for task in tasks)))
-    config = run(None, "tfidf", fine_tune=True).run["config"]
-    assert [problem["task"] for problem in config["problems"]] == tasks
-    assert [cell[3] for cell in config["cells"]] == ["intent-classification"]
-    assert config["not_measured"] == {}
 
 
 SMALLER = {
@@ -244,11 +206,9 @@ SMALLER = {
 
 
 @pytest.mark.slow
-def test_a_benchmark_from_the_command_line_goes_on_and_shows_all(
-    data_dir, tmp_path, capsys, monkeypatch
-):
+def test_a_benchmark_from_the_command_line_shows_all(data_dir, tmp_path, capsys, monkeypatch):
     for suite, entries in SMALLER.items():
-        monkeypatch.setitem(SUITES, suite, Suite(entries))
+        monkeypatch.setitem(SUITES, suite, entries)
     output = tmp_path / "benchmark"
     words = [
         "papers",
@@ -272,10 +232,7 @@ def test_a_benchmark_from_the_command_line_goes_on_and_shows_all(
         results = read_results(output / f"{suite}.json")
         assert all(problem["data_sha256"] for problem in results.run["config"]["problems"])
         assert (output / f"{suite}.md").read_text() == page_of(results)
-    figures = read_results(output / "dialog2flow.json").results
     assert any(output.rglob("*.safetensors"))
-    assert main(words) == 0
-    assert read_results(output / "dialog2flow.json").results == figures
 
 
 def test_wrong_benchmarks_are_refused_before_any_work(tmp_path, refused):
@@ -299,20 +256,3 @@ def test_wrong_benchmarks_are_refused_before_any_work(tmp_path, refused):
     none = r"got none of its corpora \(dialog2flow_evaluation \(action-similarity\), star"
     with pytest.raises(InputError, match=none):
         evaluate_suite("dialog2flow", ["tfidf"], tmp_path)
-
-
-def test_a_suite_marks_what_an_earlier_version_measured_without_marks(
-    tiny_checkpoint, tmp_path, monkeypatch
-):
-    monkeypatch.setitem(SUITES, "dial2vec", Suite((Entry("sample", "domains"),)))
-    model = shutil.copytree(tiny_checkpoint, tmp_path / "run")
-    before, after = [], []
-    for found in (before, after):
-        found += evaluate_suite(
-            "dial2vec", [str(model)], seeds=[0], cache=tmp_path / "kept"
-        ).results
-        learning_from(model, "sample/test")
-    assert not any(row.learnt for row in before)
-    assert after == [
-        replace(row, learnt=row.metric != "seconds" and row.quoted_from is None) for row in before
-    ]

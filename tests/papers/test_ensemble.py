@@ -40,7 +40,9 @@ def plan_in(folder, corpus="sample", recipe=RECIPE, **changes):
     folder.mkdir(exist_ok=True)
     (folder / "recipe.yaml").write_text(recipe, encoding="utf-8")
     return EnsemblePlan(
-        str(folder / "recipe.yaml"), corpus, folder / "runs", **{"size": 2, **changes}
+        **{"config": str(folder / "recipe.yaml"), "size": 2, **changes},
+        corpus=corpus,
+        output=folder / "runs",
     )
 
 
@@ -350,3 +352,18 @@ def test_tables_hold_measured_figures_beside_printed_ones():
     text = ensemble_tables(Results({"config": config}, rows))
     assert "20 to 40 steps of 32 (1 to 2 epochs)" in text
     assert "measured among 20 in 1,500 drawn dialogues.\n" in text
+
+
+@pytest.mark.slow
+def test_a_run_that_fails_is_named_with_its_reason(tmp_path):
+    broken = {"corpus": "sample", "exclude": "none", "max_dialogues": 20, "num_candidates": 100_000}
+    plan = plan_in(tmp_path, config="dual_encoder_multiwoz")
+    (tmp_path / "runs" / "candidates").mkdir(parents=True)
+    for changes, reason in (
+        ({"launch": ("--no_such_option",)}, r"run baseline failed \(exit code 2\); see"),
+        ({"overrides": broken}, r"run baseline failed \(num_candidates: got 100000.*logs"),
+    ):
+        with pytest.raises(InputError, match=reason):
+            ensemble.carry_out(replace(plan, **changes), "baseline", print)
+        if "launch" in changes:
+            assert "no_such_option" in (tmp_path / "runs" / "logs" / "baseline.log").read_text()

@@ -11,10 +11,9 @@ from sklearn.metrics import f1_score
 from hf_dialemb import data
 from hf_dialemb.data import load_dialogues, write_jsonl
 from hf_dialemb.dialogue import Dialogue, Turn
-from hf_dialemb.encoders import load_encoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import evaluate
-from hf_dialemb.evaluation.tasks.task import CorpusPart, load_problem
+from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.papers.tasks import probes
 from hf_dialemb.papers.tasks.probes import ACTS, PARTS, WORDS, assistant_contexts, last_words
 
@@ -49,18 +48,6 @@ def test_contexts_end_before_the_assistant_and_words_are_the_last_turns():
     assert not known & set(tokenizer.all_special_tokens)
     small = dual_encoder([talk(("user", "north north room", ""))], 0, vocabulary_size=9).tokenizer
     assert last_words([HELLO.turns[:2], HELLO.turns[:4]], small) == [frozenset(), {"north"}]
-
-
-def test_labels_are_zeros_and_ones_of_all_classes():
-    hello = assistant_contexts([HELLO]).labelled(ACTS)
-    bye = assistant_contexts([HELLO, BYE]).labelled(ACTS)
-    tokenizer = dual_encoder([HELLO], 0).tokenizer
-    parts = {"train": hello, "dev": hello, "test": bye}
-    labels = probes.label_matrices(ACTS, parts, tokenizer)
-    assert labels["train"].tolist() == labels["dev"].tolist() == [[0, 0, 1]]
-    assert labels["test"].tolist() == [[0, 0, 1], [1, 1, 0]]  # bye, inform, request
-    with pytest.raises(InputError, match="dialogue-act: got no labelled context in dev"):
-        probes.label_matrices(ACTS, parts | {"dev": hello.at([])}, tokenizer)
 
 
 def test_a_layer_reads_the_labels_whatever_the_scale_of_vectors(random):
@@ -153,10 +140,3 @@ def test_a_split_to_learn_from_is_not_measured(small, tmp_path):
     write_jsonl(made("test", 3), tmp_path / "own.jsonl")
     with pytest.raises(InputError, match="got no split train, expected train and dev and another"):
         evaluate(["tfidf"], str(tmp_path / "own.jsonl"), tasks=["bag-of-words-probe"])
-
-
-@pytest.mark.slow
-def test_real_contexts_are_told_better_than_by_chance(data_dir):
-    problem = load_problem("dialogue-act-probe", CorpusPart("multiwoz", data_dir, "test", 300))
-    rows = {row.metric: row.mean for row in problem.measure(load_encoder("tfidf"), [0])}
-    assert rows["micro_f1"] > 20

@@ -6,7 +6,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from test_readers_real import FIGURES
 
 from hf_dialemb.data import load_dialogues, load_examples
 from hf_dialemb.data.source import is_archive
@@ -66,26 +65,11 @@ def test_a_folder_of_multiwoz_equals_its_archive_and_has_extracts(multiwoz, unpa
     ]
 
 
-def test_vectors_of_hdsa_say_what_version_2_1_says(multiwoz):
-    functions = {"inform", "request", "recommend", "book", "select", "sorry"}
-    other = {"nooffer": "sorry", "nobook": "sorry", "offerbook": "book", "offerbooked": "book"}
-    same = []
-    for split in ("dev", "test"):
-        table = {dialogue.id: dialogue for dialogue in load_dialogues("hdsa", None, split)}
-        for dialogue in multiwoz[split]:
-            for theirs, ours in zip(
-                dialogue.turns[1::2], table[dialogue.id].turns[1::2], strict=True
-            ):
-                acts = {other.get(act, act) for act in theirs.dialogue_acts}
-                same.append(acts & functions == set(ours.dialogue_acts))
-    assert sum(same) / len(same) > 0.999
-
-
 def test_responses_pairs_and_queries_to_choose_from():
-    def load(name):
-        return [load_examples(name, None, split) for split in FIGURES[name]["splits"]]
+    def load(name, *splits):
+        return [load_examples(name, None, split) for split in splits]
 
-    train, dev, test = load("ecommerce")
+    train, dev, test = load("ecommerce", "train", "dev", "test")
     # Published are lines, 154, 154 and 1,000: one for each answer.
     assert [sum(len(item.responses) for item in split) for split in (train, dev, test)] == [
         154,
@@ -97,12 +81,14 @@ def test_responses_pairs_and_queries_to_choose_from():
     assert [item.context for item in train] == [item.context for item in dev]
     scores = [
         Counter(pair.score for pair in split)
-        for split in (*load("ecommerce_sts"), *load("jddc_sts"))
+        for split in (*load("ecommerce_sts", "dev"), *load("jddc_sts", "dev", "test"))
     ]
     published = [115, 50, 74, 79, 182], [210, 99, 125, 176, 390], [410, 195, 277, 302, 816]
     assert scores == [dict(zip(range(1, 6), counts, strict=True)) for counts in published]
-    (ecommerce,) = load("ecommerce_retrieval")
+    (ecommerce,) = load("ecommerce_retrieval", "dev")
     assert {(len(query.relevant), len(query.other), query.label) for query in ecommerce} == {
         (30, 40, "")
     }
-    assert [len({query.label for query in split}) for split in load("jddc_retrieval")] == [51, 123]
+    assert [
+        len({query.label for query in split}) for split in load("jddc_retrieval", "dev", "test")
+    ] == [51, 123]

@@ -11,11 +11,11 @@ from scipy.stats import pearsonr, spearmanr
 from sklearn.metrics import label_ranking_average_precision_score
 from sklearn.metrics.pairwise import cosine_similarity
 
-from hf_dialemb.data import load_examples, write_jsonl
-from hf_dialemb.data.examples import RetrievalQuery, SentencePair
+from hf_dialemb.data import write_jsonl
 from hf_dialemb.encoders import load_encoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.tasks.task import CorpusPart
+from hf_dialemb.papers.corpora.sentence_sets import RetrievalQuery, SentencePair
 from hf_dialemb.papers.tasks import sentences
 
 VERBS, THINGS = ("book", "cancel", "find"), ("room", "train", "taxi", "table")
@@ -136,21 +136,6 @@ def test_similarity_is_correlation_with_scores_or_zero(scored, caplog):
     for pair in (SentencePair("a", "b", label="x"), SentencePair("a", "b", score=1.0)):
         with pytest.raises(InputError, match="different scores, expected at least two"):
             scored([pair] * 3)
-
-
-@pytest.mark.slow
-def test_the_papers_sets(data_dir):
-    queries = load_examples("jddc_retrieval", data_dir, "test")
-    assert len(sentences.rankings_of(queries)) == len(queries) == 6_970
-    problem = sentences.load_rankings(CorpusPart("jddc_retrieval", data_dir, "dev", 50))
-    assert (problem.config["relevant_per_query"], problem.config["candidates_per_query"]) == (
-        30,
-        70,
-    )
-    assert 40 < figures(problem.measure(Given(hashed), [0]))["map", ""] < 55
-    pairs = sentences.load_scored_pairs(CorpusPart("jddc_sts", data_dir))
-    assert pairs.config["pairs"] == 2_000
-    assert abs(figures(pairs.measure(Given(hashed), [0]))["spearman", ""]) < 7
 
 
 def test_a_set_of_a_corpus_with_intents(data_dir):

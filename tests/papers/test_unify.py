@@ -11,7 +11,6 @@ from functools import reduce
 import pytest
 from made_up_corpora import register, write
 from talks import dialogue
-from test_cli_corpus import run
 
 from hf_dialemb.data import CORPORA
 from hf_dialemb.data.corpus import SPLITS
@@ -343,19 +342,10 @@ def test_woz_has_the_labels_that_the_paper_counts(tmp_path, data_dir):
     }
 
 
-def run_papers(capsys, *words, code=0):
-    return run(capsys, *words, code=code, before=("papers",))
-
-
 @pytest.mark.slow
-def test_unify_writes_the_folder_and_prints_its_table(capsys, tmp_path):
-    assert "| sample |" in run_papers(capsys, "unify", "sample", "--output", tmp_path / "unified")
-    assert (
-        "choose another"
-        in run_papers(capsys, "unify", "sample", "--output", tmp_path / "unified", code=2)[1]
-    )
-    assert (
-        "--licence research"
-        in run_papers(capsys, "unify", "kvret", "--output", tmp_path / "other", code=2)[1]
-    )
+def test_unify_writes_the_folder_and_prints_its_table(printed, refused, tmp_path):
+    words = ("papers", "corpus", "unify")
+    assert "| sample |" in printed(*words, "sample", "--output", tmp_path / "unified")
+    assert "choose another" in refused(*words, "sample", "--output", tmp_path / "unified")
+    assert "--licence research" in refused(*words, "kvret", "--output", tmp_path / "other")
     assert not (tmp_path / "other").exists()

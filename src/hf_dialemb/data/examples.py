@@ -1,4 +1,4 @@
-"""Items of corpora besides dialogues: pairs of sentences, queries, responses to choose from."""
+"""Candidate sets: dialogues so far, each with responses to choose from."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -10,41 +10,7 @@ from ..dialogue import Dialogue, Turn, plain, response_places
 from ..errors import InputError
 from ..storage.files import write_text_atomically
 from .parsing import parse_json
-from .raw_records import field
-
-
-@dataclass(frozen=True)
-class SentencePair:
-    """Two sentences, never blank, and how they belong together."""
-
-    first: str
-    second: str
-    label: str = ""  # such as "entailment"
-    score: float | None = None  # how similar they are, in the corpus's own range
-    id: str = ""
-
-    def __post_init__(self) -> None:
-        _check_texts("first", (self.first,))
-        _check_texts("second", (self.second,))
-
-
-@dataclass(frozen=True)
-class RetrievalQuery:
-    """A sentence with sentences to rank by similarity to it.
-
-    None is blank, and no list is empty.
-    """
-
-    text: str
-    relevant: tuple[str, ...]  # what should come first
-    other: tuple[str, ...]
-    label: str = ""  # what the query is about
-    id: str = ""
-
-    def __post_init__(self) -> None:
-        _check_texts("text", (self.text,))
-        _check_texts("relevant", self.relevant)
-        _check_texts("other", self.other)
+from .raw_records import MISFORMED, fault_of
 
 
 @dataclass(frozen=True)
@@ -63,7 +29,7 @@ class ResponseSelection:
     def __post_init__(self) -> None:
         if not self.context:
             raise InputError("field context: got no turn, expected at least one; repair the record")
-        _check_texts("responses", self.responses)
+        check_texts("responses", self.responses)
         count = len(self.responses)
         for position in self.correct:
             if not isinstance(position, int) or not 0 <= position < count:
@@ -72,8 +38,14 @@ class ResponseSelection:
                     "the record"
                 )
 
+    def as_dialogue(self) -> Dialogue:
+        """Return the context and the responses that followed, in which leakage is looked for."""
+        followed = tuple(Turn("user", self.responses[place]) for place in self.correct)
+        return Dialogue(self.context + followed, self.id)
 
-def _check_texts(name: str, texts: Sequence[object]) -> None:
+
+def check_texts(name: str, texts: Sequence[object]) -> None:
+    """Refuse an empty list of texts, and a text that is blank."""
     if not texts:
         raise InputError(
             f"field {name}: got no candidate, expected at least one; repair the record"
@@ -166,15 +138,12 @@ def read_candidates(path: str | Path) -> tuple[dict[str, Any], list[ResponseSele
                 header = record[HEADER]
                 continue
             try:
-                context = Dialogue.from_messages(field(record, "context", list)).turns
-                responses, correct = (
-                    tuple(field(record, name, list)) for name in ("responses", "correct")
-                )
-                selections.append(
-                    ResponseSelection(context, responses, correct, str(record.get("id", "")))
-                )
-            except InputError as error:
-                raise InputError(f"{path}:{number}: {error}") from None
+                context = Dialogue.from_messages(record["context"]).turns
+                responses, correct = tuple(record["responses"]), tuple(record["correct"])
+                identifier = str(record.get("id", ""))
+                selections.append(ResponseSelection(context, responses, correct, identifier))
+            except MISFORMED as error:
+                raise InputError(f"{path}:{number}: {fault_of(error)}") from None
     if not selections:
         raise InputError(f"{path}: got no candidate set, expected one JSON object a line")
     return header, selections

@@ -20,7 +20,7 @@ _ALSO_CALLED: dict[str, tuple[str, ...]] = {"dev": ("validation", "valid", "val"
 def dialogue_features() -> Features:
     """Return the features of a dataset of dialogues.
 
-    Metadata are JSON, as their names differ from one to another.
+    Metadata are a text of JSON, as their names differ from one dialogue to another.
     """
     from datasets import Features, List, Value
 
@@ -40,7 +40,7 @@ def dialogue_features() -> Features:
             "domains": List(string),
             "time": string,
             "metadata": string,
-        }  # of JSON
+        }
     )
 
 

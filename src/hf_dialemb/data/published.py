@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ..dialogue import Dialogue
+from ..errors import InputError
 from .corpus import CORPORA, SPLITS, Corpus, Records, get_corpus
-from .raw_records import convert_records, never_empty, readable
+from .raw_records import MISFORMED, convert_records, fault_of, never_empty, readable
 from .source import ARCHIVE_SUFFIXES, MissingFilesError, Source, is_archive, undamaged
 
 DATA_VARIABLE = "HF_DIALEMB_DATA"  # the environment variable that names the data folder
@@ -19,9 +20,8 @@ def iterate_examples(
 ) -> Iterator[Any]:
     """Read one split of a published corpus of any kind, an item at a time.
 
-    The corpus's kind decides the type: `Dialogue`, `examples.SentencePair`, `RetrievalQuery` or
-    `ResponseSelection`. Malformed records are left out and counted; if ``strict``, the first one is
-    an error.
+    The corpus's kind decides the type, such as `Dialogue` or `ResponseSelection`. Malformed records
+    are left out and counted; if ``strict``, the first one is an error.
     """
     return read_split(get_corpus(corpus), data_dir, split, strict)
 
@@ -118,9 +118,14 @@ def read_split(
 
 
 def _records(corpus: Corpus, source: Source | None, splits: Sequence[str]) -> Records:
-    with undamaged(source.path) if source else nullcontext():
-        for split in splits:
-            yield from corpus.records(source, split)  # type: ignore[arg-type]
+    try:
+        with undamaged(source.path) if source else nullcontext():
+            for split in splits:
+                yield from corpus.records(source, split)  # type: ignore[arg-type]
+    except InputError:
+        raise
+    except MISFORMED as error:
+        raise InputError(f"{source.path if source else corpus.name}: {fault_of(error)}") from None
 
 
 def catalogue() -> str:

@@ -5,9 +5,7 @@ Malformed records of all readers are named, and refused or left out here.
 
 import hashlib
 import logging
-import reprlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -21,6 +19,9 @@ Label = tuple[str, str, str]  # act, slot and value
 Item = TypeVar("Item")
 Value = TypeVar("Value")
 
+MISFORMED = (ValueError, TypeError, AttributeError, LookupError)
+"""What readers raise at a record of another form; `InputError` is a `ValueError`."""
+
 _logger = logging.getLogger(__name__)
 _NAMED = 3  # malformed items
 _MOST = 0.2  # share of malformed items
@@ -30,25 +31,25 @@ _LONGEST_SENTENCE = 1000
 def convert_records(
     records: Iterable[tuple[str, Raw]], convert: Callable[..., Item]
 ) -> Iterator[Item | InputError]:
-    """Convert raw records one by one, pairs of a place, such as ``"train.json.
+    """Convert raw records one by one.
 
-    Record 3"``, and the record.
-
-    A record is malformed if ``convert`` raises an `InputError`, or if its id was used before. An
-    error that names the place stands for it.
+    They are pairs of a place, such as ``"train.json: record 3"``, and the record, or a tuple of the
+    record and what stands beside it, such as its id. A record is malformed if ``convert`` raises an
+    `InputError` or finds no such field, or if its id was used before. An error that names the place
+    stands for it.
     """
     seen: set[int] = set()  # hashes: the ids of a large corpus take much memory
     for place, raw in records:
         try:
-            item = converted(raw, convert)
+            item = convert(*raw) if isinstance(raw, tuple) else convert(raw)
             identifier = getattr(item, "id", "")
             if identifier and hash(identifier) in seen:
                 raise InputError(
                     f"field id: got {identifier!r}, which an earlier record has too; give each "
                     "dialogue its own id"
                 )
-        except InputError as error:
-            yield InputError(f"{place}: {error}")
+        except MISFORMED as error:
+            yield InputError(f"{place}: {fault_of(error)}")
         else:
             seen.add(hash(identifier))
             yield item
@@ -98,6 +99,14 @@ def readable(
         )
 
 
+def fault_of(error: Exception) -> str:
+    """Say what is wrong with a record or a file of a corpus."""
+    if isinstance(error, InputError):
+        return str(error)
+    kind = type(error).__name__
+    return f"got another form than expected ({kind}: {error}); repair it, or get the file again"
+
+
 def never_empty(items: Iterable[Item], error: InputError) -> Iterator[Item]:
     """Pass items on; raise the error if there is none."""
     empty = True
@@ -115,100 +124,6 @@ def shortened(sentence: str, longest: int) -> str:
         if len(sentence) <= longest
         else f"{sentence[: longest // 2]} ... {sentence[-longest // 2 :]}"
     )
-
-
-def converted(record: Raw, convert: Callable[..., Item]) -> Item:
-    """Convert a record; a tuple holds several arguments.
-
-    The record, and the id, split or role beside it.
-    """
-    return convert(*record) if isinstance(record, tuple) else convert(record)
-
-
-def field(record: Raw, name: str, kind: type[Value]) -> Value:
-    """Return a field of a raw record; raise `InputError` unless it has this type."""
-    if not isinstance(record, dict):
-        raise InputError(
-            f"got {type(record).__name__}, expected an object with the field {name}; repair the "
-            "file"
-        )
-    value = record.get(name)
-    if isinstance(value, kind):
-        return value
-    got = type(value).__name__ if name in record else "nothing"
-    raise InputError(f"field {name}: got {got}, expected {kind.__name__}; repair the record")
-
-
-def optional(record: Raw, name: str, kind: type[Value]) -> Value:
-    """Return a field as `field` does; a missing one is empty."""
-    return field(record, name, kind) if name in record else kind()
-
-
-def names(record: Raw, name: str) -> tuple[str, ...]:
-    """Return a field of a raw record; raise `InputError` unless it is a list of strings."""
-    values = field(record, name, list)
-    for value in values:
-        if not isinstance(value, str):
-            got = reprlib.repr(value)
-            raise InputError(
-                f"field {name}: got {got} in the list, expected strings; repair the record"
-            )
-    return tuple(values)
-
-
-def strings(value: Raw, count: int) -> tuple[str, ...]:
-    """Return a list of ``count`` strings, such as speaker and text.
-
-    Raise `InputError` for anything else.
-    """
-    if (
-        not isinstance(value, list)
-        or len(value) != count
-        or not all(isinstance(part, str) for part in value)
-    ):
-        raise InputError(
-            f"got {reprlib.repr(value)}, expected a list of {count} strings; repair the record"
-        )
-    return tuple(value)
-
-
-def one_of(record: Raw, name: str, known: Iterable[str]) -> str:
-    """Return a field of a raw record; raise `InputError` unless it is one of the known strings."""
-    value = field(record, name, str)
-    if value not in known:
-        raise InputError(
-            f"field {name}: got {reprlib.repr(value)}, expected {' or '.join(known)}; repair the "
-            "record"
-        )
-    return value
-
-
-@contextmanager
-def placed(place: str) -> Iterator[None]:
-    """Put the place before the message of an `InputError`."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(f"{place}: {error}") from None
-
-
-def convert_each(items: Iterable[Raw], name: str, convert: Callable[..., Item]) -> tuple[Item, ...]:
-    """Convert the elements of a list as `converted` does.
-
-    An error names the list and the element.
-    """
-    results = []
-    for index, item in enumerate(items):
-        try:
-            results.append(converted(item, convert))
-        except InputError as error:  # as `placed` does, without its cost for every turn of a corpus
-            raise InputError(f"{name}[{index}]: {error}") from None
-    return tuple(results)
-
-
-def each_of(record: Raw, name: str, convert: Callable[[Raw], Item]) -> tuple[Item, ...]:
-    """Convert the elements of the list that is a field of a record."""
-    return convert_each(field(record, name, list), name, convert)
 
 
 def flattened(parts: Iterable[Iterable[Item]]) -> tuple[Item, ...]:

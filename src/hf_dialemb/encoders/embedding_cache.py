@@ -1,30 +1,28 @@
-"""An encoder that embeds nothing twice: its vectors stay in memory, and in a folder for later runs.
+"""An encoder that embeds nothing twice: its vectors stay in memory, and on disk for later runs.
 
-A folder holds one subfolder for each model, by the model's fingerprint and the version of this
-package. In it lie files ``rows-*.safetensors``, each written once: the keys of some items, their
-vectors, and the seconds that encoding took. A file appears whole or not at all; a damaged one is
-passed over. Several processes may share a folder.
+A folder holds a SQLite file for each model, named by the model's fingerprint and the version of
+this package. Its rows are the key of an item, its vector, and the seconds that encoding took.
+Several processes may share a folder.
 """
 
-import logging
+import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..dialogue import Dialogue
+from ..errors import InputError
 from ..hashing import dialogue_key, list_key, utterance_key
-from ..storage.files import check_writable, write_atomically
+from ..storage.files import check_writable
 from .encoder import Encoder, Result, Vectors
 from .load_encoder import load_encoder
-
-Arrays = dict[str, NDArray[np.generic]]
 
 PART = 500
 """The number of items that are embedded, and written to disk, at once.
@@ -32,7 +30,7 @@ PART = 500
 What a stopped run loses at most.
 """
 
-logger = logging.getLogger(__name__)
+_TABLE = "CREATE TABLE IF NOT EXISTS vectors (key TEXT PRIMARY KEY, vector BLOB, seconds REAL)"
 
 
 class RememberingEncoder(Encoder):
@@ -49,11 +47,10 @@ class RememberingEncoder(Encoder):
         )
         self.seconds = 0.0  # of encoding; remembered vectors count with their time then
         self._vectors: dict[str, Vectors] = {}
-        self._folder: Path | None = None
-        self._files: dict[str, Path] | None = None  # by key, once the folder is listed
+        self._file: Path | None = None
         if folder is not None and self.source:
-            self._folder = folder / f"{self.encoder.fingerprint}-{version('hf-dialemb')}"
-            check_writable(self._folder / "rows")
+            self._file = folder / f"{self.encoder.fingerprint}-{version('hf-dialemb')}.sqlite"
+            check_writable(self._file)
 
     def timed(self, work: Callable[[], Result]) -> Result:
         """Do other work of the encoder and add its duration to the seconds."""
@@ -90,7 +87,7 @@ class RememberingEncoder(Encoder):
         missing = {
             key: item for key, item in zip(keys, items, strict=True) if key not in self._vectors
         }
-        for key, vector, seconds in self._read(missing):
+        for key, vector, seconds in self._read(list(missing)):
             self._vectors[key] = vector
             self.seconds += seconds
             del missing[key]
@@ -98,69 +95,48 @@ class RememberingEncoder(Encoder):
         if not self.fitted_on_input:
             # the longest first, so that parts are of one length and one warning counts what is cut
             rows.sort(key=lambda row: -_length(row[1]))
-        total, name = len(rows), Path(self.name).name
-        with tqdm(
-            total=total, desc=name, unit="item", file=sys.stderr, leave=False, disable=total <= PART
-        ) as progress:
-            for start in range(0, total, part):
-                self._embed(rows[start : start + part], embed)
-                progress.update(part)
+        starts = tqdm(
+            range(0, len(rows), part),
+            desc=Path(self.name).name,
+            file=sys.stderr,
+            leave=False,
+            disable=len(rows) <= PART,
+        )
+        for start in starts:
+            self._embed(dict(rows[start : start + part]), embed)
         return np.stack([self._vectors[key] for key in keys])
 
-    def _embed(self, rows: list[tuple[str, Any]], embed: Callable[[Any], Vectors]) -> None:
-        keys, items = (list(column) for column in zip(*rows, strict=True))
+    def _embed(self, items: dict[str, Any], embed: Callable[[Any], Vectors]) -> None:
         before = self.seconds
-        vectors = self._finished(self.timed(lambda: embed(items)), len(keys))
-        if self._folder is not None:
-            self._write(self._folder, keys, vectors, self.seconds - before)
-        self._vectors.update(zip(keys, vectors, strict=True))
+        vectors = self._finished(self.timed(lambda: embed(list(items.values()))), len(items))
+        seconds = (self.seconds - before) / len(items)
+        if self._file is not None:
+            rows = [(key, row.tobytes(), seconds) for key, row in zip(items, vectors, strict=True)]
+            with _table(self._file) as table:
+                table.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)", rows)
+        self._vectors.update(zip(items, vectors, strict=True))
 
-    def _write(self, folder: Path, keys: Sequence[str], vectors: Vectors, seconds: float) -> None:
-        from safetensors.numpy import save_file
-
-        file = folder / f"rows-{list_key(keys)[:24]}.safetensors"
-        digits = np.frombuffer(bytes.fromhex("".join(keys)), dtype=np.uint8).reshape(len(keys), -1)
-        arrays: Arrays = {"keys": digits, "vectors": np.ascontiguousarray(vectors)}
-        metadata = {"seconds": repr(seconds)}
-        write_atomically(file, lambda temporary: save_file(arrays, temporary, metadata))
-        if self._files is not None:
-            self._files.update(dict.fromkeys(keys, file))
-
-    def _read(self, wanted: Iterable[str]) -> Iterator[tuple[str, Vectors, float]]:
-        """Yield the keys, vectors and seconds of the items that the folder holds."""
-        if self._folder is None:
+    def _read(self, keys: Iterable[str]) -> Iterator[tuple[str, Vectors, float]]:
+        """Yield the keys, vectors and seconds of the items that the file holds."""
+        if self._file is None:
             return
-        if self._files is None:
-            files = sorted(self._folder.glob("rows-*.safetensors"))
-            self._files = {key: file for file in files for key in _texts(_arrays(file, "keys")[0])}
-        by_file: dict[Path, set[str]] = {}
-        for key in wanted:
-            if key in self._files:
-                by_file.setdefault(self._files[key], set()).add(key)
-        for file, sought in by_file.items():
-            arrays, seconds = _arrays(file, "keys", "vectors")
-            keys = _texts(arrays)
-            for row, key in enumerate(keys):
-                if key in sought:
-                    yield key, arrays["vectors"][row].astype(np.float32), seconds / len(keys)
+        with _table(self._file) as table:
+            for key in keys:
+                rows = table.execute("SELECT vector, seconds FROM vectors WHERE key = ?", (key,))
+                for vector, seconds in rows:
+                    yield key, np.frombuffer(vector, dtype=np.float32), seconds
+
+
+@contextmanager
+def _table(file: Path) -> Iterator[sqlite3.Connection]:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with closing(sqlite3.connect(file, timeout=60)) as table, table:
+            table.execute(_TABLE)
+            yield table
+    except sqlite3.DatabaseError as error:
+        raise InputError(f"{file}: cannot be read ({error}); remove it") from None
 
 
 def _length(item: Any) -> int:
     return len(item) if isinstance(item, str) else sum(len(turn.content) for turn in item.turns)
-
-
-def _texts(arrays: Arrays) -> list[str]:
-    return [row.tobytes().hex() for row in arrays["keys"]] if arrays else []
-
-
-def _arrays(file: Path, *names: str) -> tuple[Arrays, float]:
-    """Read arrays of a file and its seconds; of a damaged one return nothing, with a warning."""
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(file, "numpy") as tensors:
-            arrays: Arrays = {name: tensors.get_tensor(name) for name in names}
-            return arrays, float(tensors.metadata()["seconds"])
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
-        logger.warning("%s is damaged (%s): what it held is encoded again", file, error)
-        return {}, 0.0

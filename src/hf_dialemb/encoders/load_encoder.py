@@ -38,66 +38,70 @@ def load_encoder(
 ) -> Encoder:
     """Load an encoder.
 
-    Its vectors are float32, and not normalised beyond what the model does itself.
+    Its vectors are float32, and normalised only if the model does so itself.
 
     Examples:
-        >>> hf_dialemb.load_encoder("runs/mine").encode(dialogues)
         >>> hf_dialemb.load_encoder("org/name", revision="v1", dtype="bfloat16", device="cuda")
 
     Args:
-        model: The name of a model, such as ``"dialogue-minilm"`` (see `hf_dialemb.encoders.specs`);
-            the folder of a training, of one of its checkpoints or of a published model; a run; a
-            model object of this package; a ``SentenceTransformer``; an object with
-            ``encode(dialogues)`` or ``encode_utterances(texts)``; or an encoder.
-        level: How a model of texts embeds a dialogue: ``dialogue`` reads its turns joined by
-            spaces, ``utterances`` is the mean of its turns' vectors.
-        dtype: What a transformer computes in: ``float32`` (the default), ``bfloat16`` or
-            ``float16``, or the dtype of torch.
+        model: A name, such as ``"dialogue-minilm"``; the folder of a training, a checkpoint or a
+            published model; a run; a model of this package; a ``SentenceTransformer``; or an object
+            with ``encode(dialogues)`` or ``encode_utterances(texts)``, such as an encoder.
+        level: Of models of texts: ``dialogue`` reads all turns at once, ``utterances`` averages.
+        dtype: What a transformer computes in: ``float32``, ``bfloat16`` or ``float16``.
         revision: A branch, a tag or the id of a commit of a model on the Hub.
         tokenizer: The tokenizer of a model object; by default the one saved beside its weights.
         batch_size: The number of texts or dialogues that go through the model at once.
-        device: Such as ``cpu``, ``cuda:1``, ``mps``, ``xpu`` or ``npu``; by default the accelerator
-            if there is one.
+        device: Such as ``cpu``, ``cuda:1`` or ``mps``; by default the accelerator, if any.
         token: A token of the Hub; by default that of the login.
         cache_dir: The folder of downloaded models; by default that of Hugging Face.
         trust_remote_code: Whether Python code that comes with the model may run.
         attn_implementation: Such as ``eager`` or ``sdpa``, as in ``from_pretrained``.
 
     Raises:
-        InputError: There is no such model, its training is not finished, the object is not a model,
-            or an option does not go with it.
+        InputError: There is no such model, it is unfinished, or an option does not go with it.
     """
     if batch_size < 1:
         raise InputError(f"batch_size: got {batch_size}, expected at least 1; correct it")
     files = {"revision": revision, "token": token, "cache_dir": cache_dir}
-    loading = {
-        "device": device,
-        "trust_remote_code": trust_remote_code or None,
-        "attn_implementation": attn_implementation,
-    }
+    loading: dict[str, Any] = {"device": device, "attn_implementation": attn_implementation}
+    if trust_remote_code:
+        loading["trust_remote_code"] = True
     if "torch" not in sys.modules:
         let_waiting_threads_sleep()
-    if isinstance(model, str | os.PathLike):
-        source = find_encoder(str(os.fspath(model)), level, dtype, **files)
-        encoder = _of_source(source, batch_size, loading)
-        encoder.source = source
-    else:
+    if not isinstance(model, str | os.PathLike):
         options = {**files, **loading, "dtype": dtype}
-        given = [name for name, value in options.items() if value is not None]
-        if given:
-            raise InputError(
-                f"model: got a {type(model).__name__} in memory with the option {given[0]} of "
-                "loading, expected tokenizer, level and batch_size alone; leave it out, or give "
-                "its folder or Hub id"
-            )
-        if isinstance(model, Encoder):
-            return model
-        encoder = _in_memory(model, tokenizer, batch_size)
-        if level != LEVELS[0] and (level not in LEVELS or encoder.embed_dialogues is not None):
-            raise InputError(
-                f"level: got {level!r} for {encoder.name}, expected {' or '.join(LEVELS)}, of a "
-                "model that reads texts; leave it out"
-            )
+        return _given(model, tokenizer, level, batch_size, options)
+    source = find_encoder(str(os.fspath(model)), level, dtype, **files)
+    encoder = _of_source(source, batch_size, loading)
+    encoder.source = source
+    encoder.level = level
+    return encoder
+
+
+def _given(
+    model: object,
+    tokenizer: PreTrainedTokenizerBase | None,
+    level: str,
+    batch_size: int,
+    options: dict[str, Any],
+) -> Encoder:
+    """Make an encoder of an object, which takes no options of loading; return an encoder itself."""
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise InputError(
+            f"model: got a {type(model).__name__} in memory with the option {given[0]} of loading, "
+            "expected tokenizer, level and batch_size alone; leave it out, or give its folder or "
+            "Hub id"
+        )
+    if isinstance(model, Encoder):
+        return model
+    encoder = _in_memory(model, tokenizer, batch_size)
+    if level != LEVELS[0] and (level not in LEVELS or encoder.embed_dialogues is not None):
+        raise InputError(
+            f"level: got {level!r} for {encoder.name}, expected {' or '.join(LEVELS)}, of a model "
+            "that reads texts; leave it out"
+        )
     encoder.level = level
     return encoder
 

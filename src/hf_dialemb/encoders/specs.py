@@ -121,11 +121,6 @@ class EncoderSpec:
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
-def has_weights(model: str) -> bool:
-    """Return whether a name is of a model with weights, which can be fine-tuned."""
-    return not _is_fitted(model)
-
-
 def find_encoder(
     model: str, level: str = LEVELS[0], dtype: object = None, **files: Any
 ) -> EncoderSpec:

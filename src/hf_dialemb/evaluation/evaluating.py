@@ -19,9 +19,9 @@ from ..data.corpus_names import check_no_split, with_split
 from ..display import data_frame
 from ..encoders import Encoder, load_encoder
 from ..encoders.embedding_cache import RememberingEncoder
-from ..encoders.specs import find_encoder, has_weights
+from ..encoders.specs import find_encoder
 from ..encoders.stored_vectors import stored_vectors
-from ..errors import InputError, explained
+from ..errors import InputError
 from ..hooks import entries
 from ..storage.files import check_writable, write_text_atomically
 from ..storage.run_folder import RunFolder
@@ -37,7 +37,7 @@ from .results.rows import (
     with_ties,
     write_results,
 )
-from .tasks.task import CorpusPart, Problem, default_tasks, get_task, load_problem
+from .tasks.task import CorpusPart, Problem, default_tasks, load_problem
 
 _HEADLINES = ("map", "v_measure", "f1", "accuracy", "mrr")  # the first of these says the most
 
@@ -106,7 +106,6 @@ def evaluate(
     file = None if output is None else Path(output)
     loaded = [] if vectors is None else [stored_vectors(vectors)]
     check_request([*encoders, *filter(None, [vectors])], repeats, file, limit)
-    check_models(encoders, tasks)
     part = _part_of(dialogues, split, data_dir, limit, reading)
     encoders += [stored.encoder(part.dialogues(), f"corpus {part.name}") for stored in loaded]
     problems = {
@@ -171,7 +170,7 @@ def _measured(
         place, figures = (name, config["corpus"], config["split"]), list[Row]()
         for problem in problems.values():
             figures += rows_of(*place, measure(encoder, problem, seeds), part=problem.is_part)
-        trained = seconds_of("training", training_report(name).get("seconds", 0), 1)
+        trained = seconds_of("training", training_seconds(name), 1)
         figures += rows_of(*place, [*seconds_of("encoding", encoder.seconds, 3), *trained])
         rows += marked(figures, part.place, dialogues=labelled)
         results = Evaluation(describe_run(command, config, seeds, started), tuple(with_ties(rows)))
@@ -211,22 +210,6 @@ def check_request(
             find_encoder(model)
 
 
-def check_models(models: Sequence[str | Encoder], tasks: Sequence[str]) -> None:
-    """Raise InputError for an unknown task, and where one fine-tunes a model without weights."""
-    for task in [name for name in tasks if get_task(name).fine_tunes]:
-        for model in models:
-            if not isinstance(model, str) or not has_weights(model):
-                got = (
-                    f"the model {model}, which has no weights"
-                    if isinstance(model, str)
-                    else "a loaded model"
-                )
-                raise InputError(
-                    f"task {task}: got {got}, expected a folder or Hub id of one to fine-tune; "
-                    "give such"
-                )
-
-
 def measure(encoder: Encoder, problem: Problem, seeds: Sequence[int]) -> list[Row]:
     """Measure an encoder on a problem; raise InputError for vectors that cannot be measured."""
     try:
@@ -242,22 +225,10 @@ def seconds_of(task: str, seconds: float, digits: int) -> list[Row]:
     return [Row(task=task, metric="seconds", mean=round(seconds, digits))] if seconds else []
 
 
-def training_report(model: str) -> dict[str, float]:
-    """Read the ``seconds`` and ``steps`` of a training from its folder.
-
-    Unknown ones are left out.
-    """
+def training_seconds(model: str) -> float:
+    """Return how long a model was trained, by its folder; 0 where that is unknown."""
     run = RunFolder(Path(model))
-    if not run.complete:
-        return {}
-    with explained(
-        run.report_file, RunFolder.REMEDY
-    ):  # adding 0 raises for a value that is no number
-        return {
-            name: number + 0
-            for name, number in run.report().items()
-            if name in ("seconds", "steps")
-        }
+    return float(run.report().get("seconds", 0)) if run.complete else 0.0
 
 
 def command_line() -> str:

@@ -22,9 +22,8 @@ _IGNORED = {"__pycache__", ".DS_Store", ".git", ".cache"}
 SENT = {
     "model": (
         "README.md",
-        "results/*.json",
-        "results/*.md",
-        ".eval_results/*.yaml",
+        PublishedFolder.FIGURES,
+        PublishedFolder.EVALUATIONS,
         "config.json",
         "model*.safetensors",
         "model.safetensors.index.json",
@@ -170,22 +169,12 @@ def _modules(folder: Path) -> set[str]:
 
 
 def _space(folder: Path, name: str) -> Iterator[str]:
-    remedy = "a Space needs one with front matter: title, sdk, app_file"
-    problems = list(_card(folder, remedy, "title", "sdk"))
-    if problems:
-        yield from problems
-        return
-    front = card_of(folder)[0]
-    app = str(front.get("app_file", "app.py"))
-    if front["sdk"] != "docker" and not (folder / app).is_file():
-        yield f"README.md: field app_file: got '{app}', which is not in the folder; correct it"
-    if "metric" in (front.get("tags") or ()) and not (folder / f"{name}.py").is_file():
+    yield from _card(folder, "a Space needs one with front matter: title, sdk", "title", "sdk")
+    is_metric = "metric" in (card_of(folder)[0].get("tags") or ())
+    if is_metric and not (folder / f"{name}.py").is_file():
         own = folder.resolve().name
         yield f"evaluate looks for {name}.py in a Space of that name; publish it as '{own}'"
 
 
 def _dataset(folder: Path, _name: str) -> Iterator[str]:
     yield from _card(folder, "dialemb papers corpus unify writes one", "license")
-    data = SENT["dataset"][1:]
-    if not any(fnmatch(path, pattern) for path in files_of(folder) for pattern in data):
-        yield "there is no data; publish a folder that dialemb papers corpus unify wrote"

@@ -61,7 +61,7 @@ WAYS = {
 """The programs that load a folder as strangers may."""
 
 
-def write(model: PreTrainedModel, tokenizer: Any, folder: Path, **options: Any) -> None:
+def write(model: PreTrainedModel, tokenizer: Any, folder: Path) -> None:
     """Write weights, tokenizer, the model's code and the sentence-transformers files."""
     if isinstance(model, Ranker):
         if not model.embeds:
@@ -73,7 +73,7 @@ def write(model: PreTrainedModel, tokenizer: Any, folder: Path, **options: Any) 
         tokenizer.model_max_length = UNLIMITED
         tokenizer.truncation_side = "left"
         tokenizer.init_kwargs["truncation_side"] = "left"  # the file holds what is in both
-    model.save_pretrained(folder, **options)
+    model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     published = published_class(type(model))
     custom_object_save(published, folder)

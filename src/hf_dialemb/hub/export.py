@@ -5,7 +5,6 @@ Every way of loading is tried in a fresh process before the folder appears.
 
 import copy
 import os
-import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -56,7 +55,6 @@ def export(
     output: str | Path,
     *,
     dtype: str | None = None,
-    max_shard_size: str | None = None,
     report: Callable[[str], object] = print,
 ) -> Path:
     """Write and verify the published form of a checkpoint, and return its folder.
@@ -67,7 +65,6 @@ def export(
         output: The folder to write; nothing appears there unless every check holds.
         dtype: ``bf16``, ``fp16`` or ``fp32``; by default fp32 for encoders of utterances, else the
             checkpoint's own.
-        max_shard_size: The largest file of weights, such as ``1GB``.
         report: Receives a line for each check.
 
     Raises:
@@ -77,17 +74,9 @@ def export(
     source, output = os.fspath(model), Path(output)
     if output.exists():
         raise InputError(f"--output {output} exists already; choose a new folder or remove it")
-    if max_shard_size and not re.fullmatch(
-        r"\d+(\.\d+)?(KB|MB|GB|TB)", max_shard_size, re.IGNORECASE
-    ):
-        raise InputError(
-            f"--max-shard-size: got '{max_shard_size}', expected a size; write it as 500MB or 1GB"
-        )
     if source in shipped():  # its files are in the published form already
-        if dtype or max_shard_size:
-            raise InputError(
-                f"--model {source}: is exported as it is; leave --dtype and --max-shard-size out"
-            )
+        if dtype:
+            raise InputError(f"--model {source}: is exported as it is; leave --dtype out")
         with appearing_whole(output) as folder:
             shutil.copytree(
                 shipped_folder(source), folder, ignore=lambda *_: {RECORD}, dirs_exist_ok=True
@@ -96,7 +85,7 @@ def export(
         return output
     trained, tokenizer = load_checkpoint(source)
     with appearing_whole(output) as folder:
-        write_checkpoint(trained, tokenizer, folder, dtype, max_shard_size)
+        write_checkpoint(trained, tokenizer, folder, dtype)
         for line in verify(folder, trained, tokenizer, dtype):
             report(line)
     return output
@@ -126,13 +115,7 @@ def load_checkpoint(path: str) -> tuple[Model, Any]:
     return load_pretrained(AutoModel, folder).train(False), load_pretrained(AutoTokenizer, folder)
 
 
-def write_checkpoint(
-    model: Model,
-    tokenizer: Any,
-    folder: Path,
-    dtype: str | None = None,
-    max_shard_size: str | None = None,
-) -> None:
+def write_checkpoint(model: Model, tokenizer: Any, folder: Path, dtype: str | None = None) -> None:
     """Write the published form of a model.
 
     Half precision goes into a copy, to be compared with the model.
@@ -143,9 +126,7 @@ def write_checkpoint(
     if dtype in ("bf16", "fp16"):
         half: Any = copy.deepcopy(model)
         model = half.to(DTYPES[dtype])
-    form.write(
-        model, tokenizer, folder, **({"max_shard_size": max_shard_size} if max_shard_size else {})
-    )
+    form.write(model, tokenizer, folder)
 
 
 def verify(folder: Path, model: Model, tokenizer: Any, dtype: str | None = None) -> Iterator[str]:
@@ -153,7 +134,7 @@ def verify(folder: Path, model: Model, tokenizer: Any, dtype: str | None = None)
 
     Yield a line each.
     """
-    form, full = _FORMS[model.config.kind]
+    form, _ = _FORMS[model.config.kind]
     allowed = tolerance(model, dtype)
     if dtype:
         name = str(DTYPES[dtype]).removeprefix("torch.")
@@ -161,17 +142,12 @@ def verify(folder: Path, model: Model, tokenizer: Any, dtype: str | None = None)
     method = method_of(model)
     # importing this package does not register it
     outside = method is not None and origin(method) is not None
-    try:
-        inputs, expected = form.probes(model, tokenizer)
-        for way, program in form.WAYS.items():
-            if way == custom_code.IMPORTED and outside:
-                continue
-            for name, vectors in run_afresh(way, program, folder, inputs).items():
-                yield compare(f"{name}, {way}", vectors, expected[name], allowed)
-    except InputError as error:
-        if allowed == full:
-            raise
-        raise InputError(f"{error}; rounding may cost too much here: choose --dtype fp32") from None
+    inputs, expected = form.probes(model, tokenizer)
+    for way, program in form.WAYS.items():
+        if way == custom_code.IMPORTED and outside:
+            continue
+        for name, vectors in run_afresh(way, program, folder, inputs).items():
+            yield compare(f"{name}, {way}", vectors, expected[name], allowed)
 
 
 def tolerance(model: Model, dtype: str | None = None) -> float:

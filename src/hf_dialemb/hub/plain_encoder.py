@@ -28,7 +28,6 @@ from ..methods import method_of
 from ..methods.config import own_settings
 from ..methods.layout import Truncation, special_texts, tokenize_utterances
 from ..methods.utterance import UtteranceEncoder
-from ..storage.pretrained import reading
 from ..storage.run_folder import write_record, write_sentence_files
 from .published_folder import ARGUMENTS, WITHOUT_PACKAGE, PublishedFolder, Vectors, messages
 
@@ -69,14 +68,10 @@ np.savez(output_path, **vectors)
 WAYS = {"package absent": WITHOUT_PACKAGE + ARGUMENTS + _PROGRAM}
 
 
-def write(
-    model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase, folder: Path, **options: Any
-) -> None:
+def write(model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
     """Write the backbone, its tokenizer, sentence-transformers' files and the settings."""
     encoder, config = model.encoder, model.config
-    encoder.save_pretrained(
-        folder, state_dict={**encoder.state_dict(), **_unused_weights(encoder)}, **options
-    )
+    encoder.save_pretrained(folder, state_dict={**encoder.state_dict(), **_unused_weights(encoder)})
     _write_tokenizer(tokenizer, config.longest_text, folder)
     settings = {name: getattr(config, name) for name in own_settings(type(config))}
     for name, value in settings.items():
@@ -118,20 +113,13 @@ def write(
 def probes(
     model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase
 ) -> tuple[dict[str, Any], dict[str, Vectors]]:
-    """Return the batches of each way of loading, and the model's own vectors by their names.
-
-    Long texts have a batch of their own, as padding costs a large model minutes.
-    """
-    with reading(str(tokenizer.name_or_path)):  # its template may be any
-        inputs = _probes(tokenizer, model.config.longest_text)
-    batches, expected, limit, prompt = {}, {}, model.config.longest_text, model.config.prompt
-    for way, given in inputs.items():
-        by_length = [
-            [probe for probe in given if (len(str(probe)) > limit) == long]
-            for long in (False, True)
-        ]
-        batches[way], vectors = [batch for batch in by_length if batch], []
-        for batch in batches[way]:
+    """Return the batches of each way of loading, and the model's own vectors by their names."""
+    limit, prompt = model.config.longest_text, model.config.prompt
+    inputs = _probes(tokenizer, limit)
+    expected = {}
+    for way, batches in inputs.items():
+        vectors = []
+        for batch in batches:
             texts = [
                 probe if isinstance(probe, str) else " ".join(turn["content"] for turn in probe)
                 for probe in batch
@@ -141,37 +129,30 @@ def probes(
                 vectors.append(model(**tokens).pooler_output.numpy())
         expected[way] = np.concatenate(vectors)
     way = "AutoModel, strings"
-    batches[way] = [[prompt + text for text in batch] for batch in batches[way]]
-    return batches, expected
+    inputs[way] = [[prompt + text for text in batch] for batch in inputs[way]]
+    return inputs, expected
 
 
 def _probes(tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> dict[str, list[Any]]:
-    """Return the inputs of each way of loading.
+    """Return the batches of each way of loading.
 
-    The module's docstring says what is left out where.
+    The module's docstring says what is left out where. Long texts have a batch of their own, as
+    padding costs a large model minutes.
     """
-    texts = [
-        "I need a cheap hotel in the north.",
-        " Größe?  40,\tbitte\n",
-        "",
-        "My card was stolen! " * max_tokens,
-    ]
+    texts = ["I need a cheap hotel in the north.", " Größe?  40,\tbitte\n", ""]
     control = [f"Hello {special} there" for special in special_texts(tokenizer)[:10]]
+    long = "My card was stolen! " * max_tokens
     conversations = [messages(("user", text)) for text in texts + control]
     conversations.append(messages(("user", texts[0]), ("assistant", control[0])))
-    conversations.append(messages(("user", texts[-1]), ("assistant", "Which card?")))
-    rendered: Any = tokenizer.apply_chat_template(
-        conversations, return_dict=True, tokenizer_kwargs={"verbose": False}
-    )
-    lengths = map(len, rendered["input_ids"])
-    short = [
-        turns for turns, length in zip(conversations, lengths, strict=True) if length <= max_tokens
+    long_conversations = [
+        messages(("user", long)),
+        messages(("user", long), ("assistant", "Which card?")),
     ]
     return {
-        "AutoModel, strings": texts,
-        "AutoModel, messages": short,
-        "SentenceTransformer, strings": texts + control,
-        "SentenceTransformer, messages": conversations,
+        "AutoModel, strings": [texts, [long]],
+        "AutoModel, messages": [conversations[:-1]],
+        "SentenceTransformer, strings": [texts + control, [long]],
+        "SentenceTransformer, messages": [conversations, long_conversations],
     }
 
 

@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
@@ -44,8 +43,6 @@ from transformers import AutoModel, AutoModelForTextEncoding, AutoTokenizer
 path, probes, output_path = sys.argv[1], json.load(open(sys.argv[2])), sys.argv[3]
 """
 
-_DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
-
 
 def check_repo_id(repo_id: str) -> None:
     """Raise InputError unless a repository of the Hub may have this name."""
@@ -68,7 +65,7 @@ class PublishedFolder:
 
     path: Path
 
-    CARD, RESULTS = "README.md", "results"
+    CARD, FIGURES = "README.md", "results/figures.md"
     CONFIG, MODULES, SENTENCE_CONFIG = (
         "config.json",
         "modules.json",
@@ -88,34 +85,22 @@ class PublishedFolder:
         except InputError:
             return {}
 
-    def count_weights(self) -> tuple[int, str]:
-        """Return the number of weights, and the type of most of them, such as ``"float32"``."""
-        counts: Counter[str] = Counter()
-        for _, part in self._tensors():
-            counts[part.get_dtype()] += prod(part.get_shape())
-        [(most, _)] = counts.most_common(1)
-        return counts.total(), _DTYPES.get(most, most)
+    def count_weights(self) -> int:
+        """Return the number of weights."""
+        return sum(prod(part.get_shape()) for _, part in self._tensors())
 
-    def check_made_of(self, run: Path) -> None:
-        """Raise InputError unless the weights are those of a run."""
+    def is_made_of(self, run: Path) -> bool:
+        """Return whether the weights, as far as a run has them, are those of the run."""
         trained = dict(PublishedFolder(run)._tensors())
         is_shared = False
         for name, part in self._tensors():
             other = trained.get(name, trained.get(f"encoder.{name}"))
-            if other is None:
-                continue
-            is_shared = True
-            ours, theirs = part[:], other[:]
-            if ours.shape != theirs.shape or not ours.equal(theirs.to(ours.dtype)):
-                raise InputError(
-                    f"{self.path}: got other weights than {run} has ({name}), expected those of "
-                    "one training; give the run that it was exported from, or export it again"
-                )
-        if not is_shared:
-            raise InputError(
-                f"{self.path}: got no weights that {run} has too; give the run that it was "
-                "exported from"
-            )
+            if other is not None:
+                is_shared = True
+                weights = part[:]
+                if not weights.equal(other[:].to(weights.dtype)):
+                    return False
+        return is_shared
 
     def _tensors(self) -> Iterator[tuple[str, Any]]:
         from safetensors import safe_open

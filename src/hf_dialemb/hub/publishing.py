@@ -9,7 +9,6 @@ folder makes no commit.
 
 import logging
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +17,6 @@ from typing import Any
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, get_token
 
 from ..errors import InputError, hub_errors, unknown_name
-from ..hashing import sha256
 from ..metrics.space import as_space
 from .card.card import write_card
 from .checks import SENT, card_of, check, files_of, is_checkpoint
@@ -38,15 +36,8 @@ def push(
     results: Sequence[str | Path] = (),
     licences: Mapping[str, str] | None = None,
     dtype: str | None = None,
-    private: bool = False,
-    revision: str | None = None,
-    token: str | None = None,
-    commit_message: str | None = None,
-    dry_run: bool = False,
-    verify: bool = False,
-    include: Sequence[str] = (),
-    card: str | Path | None = None,
     report: Report = logger.info,
+    **options: Any,
 ) -> str | None:
     """Export a model, write its card, check both, and publish them.
 
@@ -63,15 +54,9 @@ def push(
         licences: ``TERMS:LICENCE`` of each corpus that the catalogue does not know; the card says
             which state none.
         dtype: The type of the weights: ``bf16``, ``fp16`` or ``fp32``.
-        private: Whether the repository must be private.
-        revision: The branch, created if absent; ``main`` by default.
-        token: A token of the Hub; by default that of the login.
-        commit_message: What the commit says.
-        dry_run: Only list the files and whatever stands in the way; nothing is sent.
-        verify: Download the commit afterwards, and compare its files with what was sent.
-        include: Patterns of files to send beside those that an export consists of.
-        card: Where to write the card as well.
         report: Receives each line of the report.
+        **options: ``private``, ``revision``, ``token``, ``commit_message``, ``dry_run`` and
+            ``include``, as in `publish`.
 
     Raises:
         InputError: The model was in memory alone, cannot be exported, may not be published, or the
@@ -86,27 +71,24 @@ def push(
             f"model: got {model!r}, which was never saved, expected a run, a folder or its encoder"
         )
     folder = Path(source)
-    options: dict[str, Any] = {
-        "private": private,
-        "revision": revision,
-        "token": token,
-        "commit_message": commit_message,
-        "dry_run": dry_run,
-        "verify": verify,
-        "include": include,
-        "report": report,
-    }
     if folder.is_dir() and not is_checkpoint(folder):
-        return publish(folder, repo_id, **options)
+        return publish(folder, repo_id, report=report, **options)
     with tempfile.TemporaryDirectory(prefix="push-") as place:
         published = Path(place) / repo_id.rpartition("/")[2]
         export(folder, published, dtype=dtype, report=report)
         # an encoder that comes with the package has one
         if not (published / PublishedFolder.CARD).is_file():
             write_card(published, folder, results, repo_id=repo_id, licences=licences)
-        if card:
-            shutil.copyfile(published / PublishedFolder.CARD, card)
-        return publish(published, repo_id, **options)
+        return publish(published, repo_id, report=report, **options)
+
+
+def _refuse(problems: Sequence[str], folder: str | Path, report: Report) -> None:
+    """Report what stands in the way of a publication, and raise an InputError if anything does."""
+    for problem in problems:
+        report(f"Refused: {problem}")
+    if problems:
+        more = f" ({len(problems) - 1} more are listed above)" if problems[1:] else ""
+        raise InputError(f"{folder} cannot be published: {problems[0]}{more}")
 
 
 def publish(
@@ -119,15 +101,26 @@ def publish(
     token: str | None = None,
     commit_message: str | None = None,
     dry_run: bool = False,
-    verify: bool = False,
     include: Sequence[str] = (),
     report: Report = print,
 ) -> str | None:
     """Publish a folder in one commit, and return the commit's id; None after a dry run.
 
-    The folder is that of a model that `export` wrote, with its card, of a metric, or of a dataset;
-    ``repo_type`` says which: ``model``, ``space`` or ``dataset``. All else is as in `push`, which
-    raises the same errors.
+    Args:
+        folder: A model that `export` wrote, with its card; a metric; or a dataset.
+        repo_id: The repository, as ``org/name``; it is created if absent.
+        repo_type: What the folder holds: ``model``, ``space`` or ``dataset``.
+        private: Whether the repository must be private.
+        revision: The branch, created if absent; ``main`` by default.
+        token: A token of the Hub; by default that of the login.
+        commit_message: What the commit says.
+        dry_run: Only list the files and whatever stands in the way; nothing is sent.
+        include: Patterns of files to send beside those that an export consists of.
+        report: Receives each line of the report.
+
+    Raises:
+        InputError: The folder may not be published, or the Hub refuses it.
+        ConnectionError: The Hub cannot be reached or fails; the same call goes on later.
     """
     if repo_type not in SENT:
         raise unknown_name("repository type", repo_type, SENT)
@@ -140,17 +133,11 @@ def publish(
             for path, size in sizes.items():
                 report(f"{size:>14,} {path}")
             report(total)
-        problems = check(written, repo_type, repo_id.split("/")[1], include)
-        for problem in problems:
-            report(f"Refused: {problem}")
-        if problems:
-            more = f" ({len(problems) - 1} more are listed above)" if problems[1:] else ""
-            raise InputError(f"{folder} cannot be published: {problems[0]}{more}")
+        _refuse(check(written, repo_type, repo_id.split("/")[1], include), folder, report)
         if dry_run:
             seen = "private" if private else "public"
-            report(
-                f"Nothing stands in the way of the {seen} {repo_type} {repo_id}; nothing was sent"
-            )
+            kind = f"{seen} {repo_type}"
+            report(f"Nothing stands in the way of the {kind} {repo_id}; nothing was sent")
             return None
         if not (token := token or get_token()):
             raise InputError(
@@ -163,9 +150,6 @@ def publish(
             _create(api, repo_id, repo_type, branch, private, card_of(written)[0].get("sdk"))
             commit = _send(api, files, repo_id, repo_type, branch, commit_message, report)
             report(f"{repo_type} {repo_id} holds {total}, commit {commit}")
-            if verify:
-                _compare(api, files, repo_id, repo_type, commit)
-                report(f"Verified: {len(files):,} files of commit {commit} are those of {written}")
         return commit
 
 
@@ -200,10 +184,6 @@ def _send(
     present = api.list_repo_files(repo_id, repo_type=kind, revision=head)
     additions = [CommitOperationAdd(path, file) for path, file in files.items()]
     removed = sorted({*present} - _OF_THE_HUB - files.keys())
-    # An empty gitignore: one in the repository would keep files back without a word.
-    api.preupload_lfs_files(
-        repo_id, additions, repo_type=kind, revision=branch, free_memory=False, gitignore_content=""
-    )
     deletions = [CommitOperationDelete(path, is_folder=False) for path in removed]
     commit = api.create_commit(
         repo_id,
@@ -217,17 +197,3 @@ def _send(
         report(f"Removed: {path}, which is not in the folder")
     report("Nothing has changed" if commit.oid == head else "Published")
     return commit.oid
-
-
-def _compare(api: HfApi, files: dict[str, Path], repo_id: str, kind: str, commit: str) -> None:
-    """Download a commit into a fresh cache and compare it with the files that it was made from."""
-    with tempfile.TemporaryDirectory(prefix="published-") as cache:
-        downloaded = Path(
-            api.snapshot_download(repo_id, repo_type=kind, revision=commit, cache_dir=cache)
-        )
-        for path, file in files.items():
-            if not (downloaded / path).is_file() or sha256(downloaded / path) != sha256(file):
-                raise InputError(
-                    f"{repo_id}: {path} of commit {commit} differs from the folder; publish it "
-                    "again"
-                )

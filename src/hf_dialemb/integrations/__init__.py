@@ -10,6 +10,7 @@ __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         ".batch_encoder": ["BatchEncoder"],
+        ".inputs": ["to_transcript"],
         ".mteb": ["dialogue_tasks"],
         ".pipeline": ["DialogueVectorizer"],
         ".sentence_evaluators": ["DialogueDomainEvaluator", "TaskEvaluator"],

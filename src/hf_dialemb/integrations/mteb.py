@@ -74,11 +74,11 @@ class DomainRetrieval(_AtHand, AbsTaskRetrieval):
     def _dataset(self, split: str) -> dict[str, Any]:
         ids = [str(row) for row in range(len(self.labels))]
         documents = Dataset.from_dict({"id": ids, "text": self.texts})
-        relevant: dict[str, dict[str, int]] = {}
-        for query, label in zip(ids, self.labels, strict=True):
-            alike = [other for other, its in zip(ids, self.labels, strict=True) if its == label]
+        items = list(zip(ids, self.labels, strict=True))
+        relevant = {}
+        for query, label in items:
+            alike = [other for other, its in items if its == label and other != query]
             relevant[query] = dict.fromkeys(alike, 1)
-            del relevant[query][query]
         parts = {
             "queries": documents,
             "corpus": documents,

@@ -6,7 +6,6 @@ file, shares as percentages. To choose a checkpoint by one, set
 ``metric_for_best_model="eval_NAME_FIGURE"``.
 """
 
-import logging
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -19,13 +18,11 @@ from sentence_transformers.base.evaluation import BaseEvaluator
 from ..encoders import Encoder, load_encoder
 from ..encoders.embedding_cache import RememberingEncoder
 from ..errors import InputError
-from ..evaluation.results.result_tables import FLOWS, LOWER_OF_FLOWS
+from ..evaluation.results.result_tables import LOWER_OF_FLOWS
 from ..evaluation.results.rows import Row
 from ..evaluation.tasks.domains import evaluate_embeddings
-from ..evaluation.tasks.task import CorpusPart, get_task, load_problem
+from ..evaluation.tasks.task import CorpusPart, load_problem
 from .inputs import read_items
-
-logger = logging.getLogger(__name__)
 
 LOWER_IS_BETTER = frozenset(("adjusted_alignment", "uniformity", "inter", *LOWER_OF_FLOWS))
 """The figures of which the least is the best, whatever setting follows."""
@@ -74,16 +71,14 @@ class BenchmarkEvaluator(BaseEvaluator):
         """
         encoder = load_encoder(model, batch_size=self.batch_size)
         figures = named_figures(self.measure(encoder, self.seeds))
-        self._chosen = self._chosen or next(iter(figures))
-        if self._chosen not in figures:
+        # the name begins with the evaluator's after each call
+        self.primary_metric = self._chosen or next(iter(figures))
+        if self.primary_metric not in figures:
             raise InputError(
                 f"primary_metric: got '{self._chosen}', expected one of {', '.join(figures)}; "
                 "choose one"
             )
-        self.primary_metric = self._chosen
-        self.greater_is_better = greater_is_better(self._chosen)
-        name = self.name or self.description
-        logger.info("%s: %s is %.4g", name, self._chosen, figures[self._chosen])
+        self.greater_is_better = greater_is_better(self.primary_metric)
         metrics: dict[str, float] = self.prefix_name_to_metrics(figures, self.name)
         self.store_metrics_in_model_card_data(model, metrics, epoch, steps)  # type: ignore[arg-type]
         return metrics
@@ -122,7 +117,7 @@ class DialogueDomainEvaluator(BenchmarkEvaluator):
 class TaskEvaluator(BenchmarkEvaluator):
     """A task of the benchmark on a part of a corpus.
 
-    ``task`` is a key of `hf_dialemb.evaluation.TASKS` that does not fine-tune. Of more items than
+    ``task`` is a key of `hf_dialemb.evaluation.TASKS`. Of more items than
     the limit a fixed random sample is taken. By default the primary metric is the first figure, the
     name that of corpus, split and task. An InputError says that something is not found, or that the
     task does not suit.
@@ -137,11 +132,6 @@ class TaskEvaluator(BenchmarkEvaluator):
         limit: int | None = None,
         **settings: Any,
     ) -> None:
-        if get_task(task).fine_tunes:
-            raise InputError(
-                f"task {task}: got a task that trains a copy of the model, which no evaluator "
-                "does; choose another"
-            )
         self.task = task
         self.problem = load_problem(task, CorpusPart(corpus, data_dir, split, limit))
 
@@ -149,8 +139,6 @@ class TaskEvaluator(BenchmarkEvaluator):
             return self.problem.measure(RememberingEncoder(encoder), seeds)
 
         super().__init__(measure, **{"name": f"{Path(corpus).stem}_{split}_{task}", **settings})
-        if not self.primary_metric:
-            self.greater_is_better = task != FLOWS  # whose first figure is how far sizes are off
 
     def get_config_dict(self) -> dict[str, Any]:
         """Return the settings for the model card."""

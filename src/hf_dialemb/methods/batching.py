@@ -25,7 +25,6 @@ TOKENS = 16
 A batch holds more shorter texts, or fewer longer ones.
 """
 
-_ANY_SHAPE = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 _BATCH_COST = 4  # a batch costs about this part of the most tokens of a batch, besides its own
 
 LayOut = Callable[[list[int], Truncation], dict[str, Tensor]]
@@ -70,7 +69,8 @@ def outputs(
     tokens. If ``show_progress`` is None, only a terminal shows a bar, after three seconds. Yield
     the rows of a batch (n,), the model's output and its input.
     """
-    count, training = Truncation(), model.training
+    count = Truncation()
+    training = model.training
     model.train(False)
     parts = batches(lengths, size * tokens_of_row(model.device))
     shown: dict[str, Any] = {"disable": None, "delay": 3, "leave": False}
@@ -80,7 +80,7 @@ def outputs(
         batch = lay_out(rows.tolist(), count)
         for name in batch:
             batch[name] = batch[name].to(model.device)
-        with torch.inference_mode(), sdpa_kernel(_ANY_SHAPE):
+        with torch.inference_mode(), any_shape():
             output = model(**batch)
         yield rows, output, batch
     model.train(training)
@@ -93,7 +93,9 @@ def any_shape() -> AbstractContextManager[None]:
 
     Its plan for every new shape takes longer than the batch.
     """
-    return sdpa_kernel(_ANY_SHAPE)
+    return sdpa_kernel(
+        [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+    )
 
 
 def tokens_of_row(device: torch.device) -> int:
@@ -103,9 +105,9 @@ def tokens_of_row(device: torch.device) -> int:
     """
     if device.type != "cpu":
         return 32 * TOKENS
-    return (
-        3 if torch.is_autocast_enabled("cpu") and torch.cpu._is_amx_tile_supported() else 1
-    ) * TOKENS
+    if torch.is_autocast_enabled("cpu") and torch.cpu._is_amx_tile_supported():
+        return 3 * TOKENS
+    return TOKENS
 
 
 def embeddings(

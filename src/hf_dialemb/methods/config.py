@@ -35,7 +35,6 @@ _DERIVED = {
     "members",
     "prompts",
     "default_prompt_name",
-    "main_axes",
 }
 _LONGEST = 512  # tokens that an encoder reads by default if its backbone has positions for more
 # Keywords that transformers adds when it copies a config, beside the fields of PreTrainedConfig.
@@ -199,7 +198,8 @@ class UtteranceConfig(EncoderConfig):
     def take_over(self, modules: SentenceModules, backbone: str) -> None:
         """Take over prompts, and the pooling unless the settings name one."""
         self.pooling = self.pooling or modules.pooling or "mean"  # type: ignore[assignment]
-        self.prompts, self.default_prompt_name = modules.prompts, modules.default_prompt_name
+        self.prompts = modules.prompts
+        self.default_prompt_name = modules.default_prompt_name
 
     def fit(self, limit: int | None, backbone: str) -> None:
         """Fit lengths to the positions of a backbone; see `EncoderConfig.fit`."""

@@ -50,12 +50,16 @@ def blocks(lengths: Sequence[int], most: int, around: int = AROUND) -> Iterator[
     ends = np.cumsum([0, *lengths])
     start, count = 0, len(lengths)
     while start < count:
-        first, stop = max(0, start - around), start + 1
+        first = max(0, start - around)
+        stop = start + 1
         while stop < count and ends[min(count, stop + 1 + around)] - ends[first] <= most:
             stop += 1
         last = min(count, stop + around)
         while ends[last] - ends[first] > most and (first < start or stop < last):
-            first, last = (first + 1, last) if start - first > last - stop else (first, last - 1)
+            if start - first > last - stop:
+                first += 1
+            else:
+                last -= 1
         yield Block(first, start, stop, last)
         start = stop
 

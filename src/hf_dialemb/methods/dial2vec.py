@@ -172,10 +172,12 @@ class Dial2VecExamples(Examples):
                 "least 2"
             )
         self.dialogues, self.config, self.seed = list(dialogues), config, seed
-        known, items = ROLES[: config.num_roles], []  # (dialogue, role whose turns stay)
+        known = ROLES[: config.num_roles]
+        items = []  # (dialogue, role whose turns stay)
         self.pools: dict[str, list[tuple[int, str]]] = {}  # by role: (dialogue, text)
         for index, dialogue in enumerate(self.dialogues):
-            name, roles = dialogue.id or index, dialogue.roles
+            name = dialogue.id or index
+            roles = dialogue.roles
             if len(roles) < 2:
                 raise InputError(
                     f"dialogue '{name}' has one speaker ('{roles[0]}'): dial2vec needs two or "

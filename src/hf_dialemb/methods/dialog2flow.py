@@ -1,11 +1,9 @@
-"""Dialog2Flow.
+"""Dialog2Flow: utterance embeddings grouped by dialogue action.
 
-Utterance embeddings grouped by dialogue action (Burdisso et al., EMNLP 2024, arXiv:2410.18481).
-
-Utterances with the same action (dialogue acts and slots) are positive pairs. The other utterances
-of the batch are negatives, the less so the more similar the names of their actions are. A dialogue
-of one utterance without acts and slots, as in intent corpora, takes its intents as its action (not
-in the paper).
+The paper is Burdisso et al., EMNLP 2024, arXiv:2410.18481. Utterances with the same action
+(dialogue acts and slots) are positive pairs. The other utterances of the batch are negatives, the
+less so the more similar the names of their actions are. A dialogue of one utterance without acts
+and slots, as in intent corpora, takes its intents as its action (not in the paper).
 """
 
 import re
@@ -48,17 +46,14 @@ class Dialog2FlowConfig(UtteranceConfig):
         loss_temperature: Divides the cosines between utterances.
         label_temperature: Divides the cosines between labels.
         label_encoder: A sentence-transformers model that embeds the labels; not used by ``"hard"``.
-        label_balance: How evenly pairs are spread over labels: 0 gives a label pairs in proportion
-            to its utterances, 1 gives every label equally many (``extend`` in the released
-            program).
+        label_balance: How evenly pairs are spread over labels: 0 in proportion to their utterances,
+            1 equally (``extend`` in the released program).
         min_utterances: Labels with fewer distinct utterances are left out (the paper: 101).
         min_words: Utterances with fewer words are left out (the paper: 2).
         text_forms: ``"raw"``: texts as they are; ``"words"``: lower case, without punctuation, as
-            in the released program; ``"both"``: one of the two, drawn for each utterance, so that
-            the model copes with either.
-        across_domains: Draw the anchors of a batch from few domains, and positives from other
-            domains where the label allows it, so that topics cannot stand in for actions (not in
-            the paper).
+            in the released program; ``"both"``: one of the two, drawn for each utterance.
+        across_domains: Draw a batch's anchors from few domains, and positives from others where the
+            label allows it, so that topics cannot stand in for actions (not in the paper).
     """
 
     model_type = "dialemb-dialog2flow"
@@ -190,7 +185,9 @@ class LabelledUtterances:
         self.config, self.seed = config, seed
         # by the text that is compared: the original text, its domain and its labels
         distinct: dict[str, tuple[str, str, dict[str, None]]] = {}
-        labelled, too_short, form = 0, 0, str if config.text_forms == "raw" else utterance_words
+        labelled = 0
+        too_short = 0
+        form = str if config.text_forms == "raw" else utterance_words
         for dialogue in dialogues:
             domain = dialogue.domains[0] if dialogue.domains and config.across_domains else ""
             for turn in dialogue.turns:
@@ -270,7 +267,8 @@ class LabelledUtterances:
     def _anchor_slice(self, index: int) -> tuple[int, int, int]:
         """Return the label of a pair, and the slice of its utterances in the anchor's domain."""
         label = int(np.searchsorted(self.ends, index, side="right"))
-        domains, begin = self.domains[label], int(self.ends[label - 1]) if label else 0
+        domains = self.domains[label]
+        begin = int(self.ends[label - 1]) if label else 0
         domain = domains[(index - begin) * len(domains) // (int(self.ends[label]) - begin)]
         first, end = np.searchsorted(domains, [domain, domain + 1])
         return label, int(first), int(end)

@@ -22,7 +22,6 @@ from itertools import groupby
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import torch
 from huggingface_hub.dataclasses import strict
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
@@ -32,7 +31,7 @@ from ..errors import InputError
 from ..ranges import ABOVE_ZERO, Range, Ranges
 from .backbone_model import autocast_off
 from .config import UtteranceConfig
-from .layout import Truncation, tokenize_utterances
+from .layout import Truncation, spread, tokenize_utterances
 from .losses import nt_xent
 from .method import ABOUT, Examples, Method
 from .utterance import UtteranceEncoder, UtteranceOutput
@@ -187,8 +186,10 @@ class DialogueCSEExamples(Examples):
         """Return a response with its context and negatives."""
         response = self.items[index]
         turns = [turn.text for turn in self.turns[response.dialogue]]
-        place, reach = response.place, self.config.context_turns
-        before, after = turns[max(0, place - reach) : place], turns[place + 1 : place + 1 + reach]
+        place = response.place
+        reach = self.config.context_turns
+        before = turns[max(0, place - reach) : place]
+        after = turns[place + 1 : place + 1 + reach]
         generator = np.random.default_rng([self.seed, epoch, index])
         negatives = [self._negative(response, generator) for _ in range(self.config.num_negatives)]
         return ResponseInContext(tuple(before), tuple(after), response.text, tuple(negatives))
@@ -227,11 +228,7 @@ def collate(
     batch = tokenize_utterances(
         list(texts.values()), tokenizer, config.max_tokens, count, config.prompt
     )
-    for name, fill in (("input_ids", tokenizer.pad_token_id or 0), ("attention_mask", 0)):
-        rows = torch.full((width * len(examples), batch[name].shape[1]), fill)
-        rows[list(texts)] = batch[name]
-        batch[name] = rows.unflatten(0, (-1, width))
-    return batch
+    return spread(batch, list(texts), len(examples), width, tokenizer)
 
 
 METHOD = Method(

@@ -91,7 +91,8 @@ def encode_speakers(
     Return vectors in the order of the roles, (N, R, D) float32, zeros for absent speakers; and the
     number of tokens that each is the mean of, (N, R) int64.
     """
-    config, inputs = model.config, _inputs(model, tokenizer, dialogues)
+    config = model.config
+    inputs = _inputs(model, tokenizer, dialogues)
     vectors = np.zeros((len(dialogues), config.num_roles, config.hidden_size), dtype=np.float32)
     counts = np.zeros(vectors.shape[:2], dtype=np.int64)
     for rows, output, batch in outputs(model, *inputs, batch_size, None, _limits(model)):

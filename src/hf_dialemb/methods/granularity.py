@@ -112,7 +112,8 @@ class Segments:
     def _bounds(self, rows: slice) -> np.ndarray:
         """Return bounds (n, L - 1) half-way between the last cosine of a segment and the next."""
         cosines = self.vectors[rows] @ self._sample.T  # (n, S)
-        size, margin = len(self._sample), 0
+        size = len(self._sample)
+        margin = 0
         if self.exact:
             cosines[np.arange(len(cosines)), np.arange(len(self))[rows]] = -np.inf
             edges = size - np.array(self.edges[1:-1], dtype=np.int64)

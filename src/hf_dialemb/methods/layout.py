@@ -23,11 +23,8 @@ from ..errors import InputError
 if TYPE_CHECKING:
     from .config import DialogueConfig
 
-UNLIMITED = 1_000_000
-"""Length limit of the tokenizer of a model that cuts by itself."""
-
-CHARACTERS = 256
-"""More characters than any token has."""
+UNLIMITED = 1_000_000  # length limit of the tokenizer of a model that cuts by itself
+CHARACTERS = 256  # more than any token has
 
 _MARGIN = 128  # tokens beside a cut that may differ from those of the whole text
 _TEXTS = 2_000  # texts that are tokenised at once
@@ -102,7 +99,8 @@ def tokenize(
         list(tokenizer.convert_tokens_to_ids([text])) if text else []  # type: ignore[arg-type]
         for text in (config.end_of_utterance, *around)
     )
-    known, rows = ROLES[: config.num_roles], []
+    known = ROLES[: config.num_roles]
+    rows = []
     for dialogue in dialogues:
         kept = dialogue.turns[-config.max_turns :] if config.max_turns else dialogue.turns
         if unknown := [turn.role for turn in kept if turn.role not in known]:
@@ -218,7 +216,8 @@ def shortened(
 
     ``most`` tokens stay the same.
     """
-    room, cut = CHARACTERS * (most + _MARGIN), list(texts)
+    room = CHARACTERS * (most + _MARGIN)
+    cut = list(texts)
     for place, text in enumerate(texts):
         part = text[:room] if keep == "start" else text[-room:]
         if len(part) < len(text):
@@ -264,6 +263,22 @@ def pad_right(rows: Sequence[list[int]], pad: int) -> dict[str, Tensor]:
         "input_ids": torch.from_numpy(ids),
         "attention_mask": torch.from_numpy(mask.astype(np.int64)),
     }
+
+
+def spread(
+    batch: dict[str, Tensor],
+    rows: list[int],
+    count: int,
+    width: int,
+    tokenizer: PreTrainedTokenizerBase,
+) -> dict[str, Tensor]:
+    """Place N laid-out texts (N, L) in B x W rows, (B, W, L); other rows are masked."""
+    places = {}
+    for name, fill in (("input_ids", tokenizer.pad_token_id or 0), ("attention_mask", 0)):
+        table = torch.full((count * width, batch[name].shape[1]), fill)
+        table[rows] = batch[name]
+        places[name] = table.unflatten(0, (count, width))
+    return places
 
 
 def add_markers(tokenizer: PreTrainedTokenizerBase, num_roles: int) -> list[int]:

@@ -66,7 +66,8 @@ class MultiGranularityConfig(RankerConfig, published.MultiGranularityConfig):
                     "the one takes a text and the other turns; make an ensemble of each"
                 )
             for name in _LAYOUT:
-                expected, got = getattr(first, name, None), getattr(config, name, None)
+                expected = getattr(first, name, None)
+                got = getattr(config, name, None)
                 if got != expected:
                     got = f"{name} {expected} and {got}"
                     raise InputError(

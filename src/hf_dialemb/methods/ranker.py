@@ -23,7 +23,7 @@ from ..modeling import modeling_dual_encoder as published
 from ..storage.pretrained import load_pretrained
 from . import method_of
 from .backbone_model import MethodModel
-from .batching import LayOut, embeddings
+from .batching import embeddings
 from .config import RankerConfig
 from .granularity import Segments
 from .layout import Truncation, framed, token_ids
@@ -86,8 +86,8 @@ class Ranker(MethodModel, published.Ranker):
         if not self.embeds:
             raise InputError(
                 f"{type(self).__name__} scores a context and a response together, and embeds "
-                "neither; rank candidates "
-                "with it (dialemb rank --model FOLDER), or choose a dual encoder"
+                "neither; rank candidates with it (dialemb rank --model FOLDER), or choose a dual "
+                "encoder"
             )
 
 
@@ -103,7 +103,9 @@ class RankingExamples(Examples):
     """
 
     def __init__(self, dialogues: Sequence[Dialogue], config: RankerConfig, seed: int) -> None:
-        self.dialogues, self.config, self.seed = list(dialogues), config, seed
+        self.dialogues = list(dialogues)
+        self.config = config
+        self.seed = seed
         places: dict[str, int] = {}
         self._texts: list[str] = []
         items = []  # dialogue, turn, response
@@ -117,16 +119,16 @@ class RankingExamples(Examples):
                 if place == len(self._texts):
                     self._texts.append(text)
                 items.append((number, turn, place))
-        super().__init__(
-            items,
-            [f"Left out {silent:,} dialogues without a response that has a context"] * bool(silent),
-        )
+        notes = []
+        if silent:
+            notes.append(f"Left out {silent:,} dialogues without a response that has a context")
+        super().__init__(items, notes)
         known = len(self._texts)
         if not items:
             raise InputError(
                 f"responses: got no response with a context in {len(self.dialogues)} dialogues, "
-                "expected at least one; "
-                f"add dialogues, or choose other turns than {config.responses!r}"
+                "expected at least one; add dialogues, or choose other turns than "
+                f"{config.responses!r}"
             )
         if known < config.num_candidates:
             raise InputError(
@@ -136,8 +138,8 @@ class RankingExamples(Examples):
         if config.granularity is not None and known <= config.num_granularities:
             raise InputError(
                 f"num_granularities: got {config.num_granularities}, but each response has "
-                f"{known - 1} others, "
-                "expected at least one for each granularity; lower it or add dialogues"
+                f"{known - 1} others, expected at least one for each granularity; lower it or add "
+                "dialogues"
             )
         self.response_vectors = np.empty((0, 0), dtype=np.float32)
         self._segments: Segments | None = None
@@ -162,9 +164,8 @@ class RankingExamples(Examples):
             drawn = generator.choice(len(self._texts) - 1, count, replace=False)
             others = drawn + (drawn >= response)
         else:
-            if (
-                self._segments is None
-            ):  # from the same sample of responses for every seed of the run
+            if self._segments is None:
+                # from the same sample of responses for every seed of the run
                 self._segments = Segments(self.response_vectors, self.config.num_granularities)
             others = self._segments.draw(response, self.config.granularity, count, generator)
         turns = self.dialogues[number].turns
@@ -272,16 +273,6 @@ class LoadedRanker:
     tokenizer: PreTrainedTokenizerBase
     method: Method
 
-    def embed(
-        self, lengths: list[int], lay_out: LayOut, batch_size: int, show_progress: bool | None
-    ) -> np.ndarray:
-        """Embed N texts of some lengths in tokens, (N, D) float32.
-
-        Raise InputError if the ranker embeds nothing.
-        """
-        self.model.check_embeds()
-        return embeddings(self.model, lengths, lay_out, batch_size, show_progress)
-
 
 def load_ranker(path: str) -> LoadedRanker:
     """Load a ranker from a folder or Hub id, onto a GPU if there is one.
@@ -315,6 +306,7 @@ def encode_contexts(
 
     Raise InputError if the ranker embeds nothing or a role has no marker.
     """
+    ranker.model.check_embeds()
 
     def lay_out(rows: list[int], count: Truncation) -> dict[str, Tensor]:
         config: Any = ranker.model.config
@@ -325,7 +317,7 @@ def encode_contexts(
 
     # tokens, about
     lengths = [1 + sum(len(turn.content) for turn in context) // 4 for context in contexts]
-    return ranker.embed(lengths, lay_out, batch_size, show_progress)
+    return embeddings(ranker.model, lengths, lay_out, batch_size, show_progress)
 
 
 def encode_responses(
@@ -335,6 +327,7 @@ def encode_responses(
     show_progress: bool | None = None,
 ) -> np.ndarray:
     """Embed N responses, (N, D) float32; raise InputError if the ranker embeds nothing."""
+    ranker.model.check_embeds()
 
     def lay_out(rows: list[int], count: Truncation) -> dict[str, Tensor]:
         config: Any = ranker.model.config
@@ -343,9 +336,8 @@ def encode_responses(
             chosen, ranker.tokenizer, config.marker_ids[-1], config.max_response_tokens, count
         )
 
-    return ranker.embed(
-        [1 + len(text) // 4 for text in responses], lay_out, batch_size, show_progress
-    )
+    lengths = [1 + len(text) // 4 for text in responses]
+    return embeddings(ranker.model, lengths, lay_out, batch_size, show_progress)
 
 
 @torch.inference_mode()
@@ -364,7 +356,9 @@ def score_candidates(
                 f"example {row}: got no {missing}, expected at least one; leave the example out"
             )
         by_size.setdefault(len(example.candidates), []).append(row)
-    model, scores, count = ranker.model, [np.empty(0)] * len(examples), Truncation()
+    model = ranker.model
+    scores = [np.empty(0)] * len(examples)
+    count = Truncation()
     starts = (
         (alike, start)
         for _, alike in sorted(by_size.items())

@@ -64,7 +64,8 @@ def parted(first: str, second: str) -> bool:
     if (earlier.tzinfo is None) != (
         later.tzinfo is None
     ):  # an offset that one lacks is not guessed
-        earlier, later = earlier.replace(tzinfo=None), later.replace(tzinfo=None)
+        earlier = earlier.replace(tzinfo=None)
+        later = later.replace(tzinfo=None)
     return abs((later - earlier).total_seconds()) >= 3600 * GAP
 
 

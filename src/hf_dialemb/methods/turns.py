@@ -32,6 +32,7 @@ from .layout import (
     framed,
     pad_right,
     special_tokens_around,
+    spread,
     token_ids,
     tokenize_utterances,
 )
@@ -117,7 +118,8 @@ class TurnsModel(UtteranceEncoder):
             answers: The place of each answer among the turns, (B, Q) int64; -1 for absent
                 questions.
         """
-        present, split = attention_mask.any(-1), [self.config.questions, self.config.window]
+        present = attention_mask.any(-1)
+        split = [self.config.questions, self.config.window]
         vectors = self.embed(input_ids[present], attention_mask[present])
         rows = vectors.new_zeros(*present.shape, vectors.shape[-1])
         rows[present] = vectors
@@ -208,8 +210,10 @@ class TurnsExamples(Examples):
         number, question = self.items[index]
         generator = np.random.default_rng([self.seed, epoch, index])
         turns, known = self.sessions[number]
-        answer, size = int(generator.choice(question.turns)), self.config.window
-        first, last = max(0, answer - size + 1), max(0, min(answer, question.before - size))
+        answer = int(generator.choice(question.turns))
+        size = self.config.window
+        first = max(0, answer - size + 1)
+        last = max(0, min(answer, question.before - size))
         start = int(generator.integers(first, last, endpoint=True))
         stop = min(start + size, question.before)
         names = dict(zip(ROLES, generator.permutation(NAMES).tolist(), strict=False))
@@ -234,7 +238,8 @@ class TurnsExamples(Examples):
 
 def _sessions(dialogue: Dialogue) -> Iterator[_Session]:
     """Divide a dialogue; leave out turns that are asked again in the third person."""
-    given, begin = list(questions_of(dialogue)), 0
+    given = list(questions_of(dialogue))
+    begin = 0
     for turns in sessions(dialogue):
         own = "questions" in dialogue.metadata
         asked = {} if own else {place: text for text, place in asked_of_each_other(turns)}
@@ -267,7 +272,8 @@ def collate(
     left out.
     """
     before, after = special_tokens_around(tokenizer)
-    room, width = READ - len(before) - len(after), config.questions + config.window
+    room = READ - len(before) - len(after)
+    width = config.questions + config.window
     texts: dict[int, str] = {}
     owners, sessions_read = [], []
     answers = torch.full((len(examples), config.questions), -1)
@@ -276,7 +282,10 @@ def collate(
         ids = [row[: config.max_tokens - len(before) - len(after)] for row in ids]
         first, stop = 0, len(ids)
         while sum(map(len, ids[first:stop])) > room and stop - first > 1:
-            first, stop = (first + 1, stop) if 2 * places[0] >= first + stop else (first, stop - 1)
+            if 2 * places[0] >= first + stop:
+                first += 1
+            else:
+                stop -= 1
         kept = [
             (text, at - first)
             for text, at in zip(questions, places, strict=True)
@@ -294,10 +303,7 @@ def collate(
     batch = tokenize_utterances(
         list(texts.values()), tokenizer, config.max_tokens, count, config.prompt
     )
-    for name, fill in (("input_ids", tokenizer.pad_token_id or 0), ("attention_mask", 0)):
-        table = torch.full((width * len(examples), batch[name].shape[1]), fill)
-        table[rows] = batch[name]
-        batch[name] = table.unflatten(0, (-1, width))
+    batch = spread(batch, rows, len(examples), width, tokenizer)
     together = framed(sessions_read, tokenizer, READ, Truncation(), "start")
     batch |= {"session_ids": together["input_ids"], "session_mask": together["attention_mask"]}
     batch |= {"owners": pad_right(owners, config.window)["input_ids"]}

@@ -97,7 +97,8 @@ class UtteranceEncoder(BackboneModel):
             output = self.contrast(input_ids, mask, **kwargs)
         else:
             encoded = self.encoder(input_ids=input_ids, attention_mask=mask, **kwargs)
-            states, layers = encoded.last_hidden_state, (encoded.hidden_states, encoded.attentions)
+            states = encoded.last_hidden_state
+            layers = (encoded.hidden_states, encoded.attentions)
             output = UtteranceOutput(None, self.pool(states, mask), states, None, *layers)
         return output.to_tuple() if return_dict is False else output
 
@@ -130,7 +131,8 @@ class UtteranceEncoder(BackboneModel):
 
         See `embed`.
         """
-        size, again = self.config.chunk_size or _ROWS, self.config.chunk_size is not None
+        size = self.config.chunk_size or _ROWS
+        again = self.config.chunk_size is not None
         # Words are looked up once, as the gradient of every look-up is as large as the table.
         words = input_ids if again else self.get_input_embeddings()(input_ids)
         return in_parts(self, work, attention_mask, size, words, attention_mask, *more, again=again)

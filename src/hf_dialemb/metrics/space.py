@@ -52,7 +52,7 @@ def cited(key: str) -> str:
     return entry.strip().replace("VERSION", metadata.version("hf-dialemb"))
 
 
-def write_space(name: str, space: Path) -> None:
+def write_space(name: str, space: str | Path) -> None:
     """Write the Space of a metric into a folder of its name.
 
     Module, page, example cases, requirements and card.
@@ -94,9 +94,10 @@ def write_space(name: str, space: Path) -> None:
     texts["requirements.txt"] = "".join(
         f"{line}\n" for package, line in REQUIREMENTS.items() if package in imported
     )
-    space.mkdir(parents=True, exist_ok=True)
+    folder = Path(space)
+    folder.mkdir(parents=True, exist_ok=True)
     for file, text in texts.items():
-        (space / file).write_text(text, encoding="utf-8")
+        (folder / file).write_text(text, encoding="utf-8")
 
 
 @contextmanager

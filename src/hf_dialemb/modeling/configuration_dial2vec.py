@@ -28,8 +28,6 @@ class Dial2VecConfig(PreTrainedConfig):
         num_turn_embeddings: Number of turn embeddings; turns with higher numbers share the last.
         pooling: ``"interlocutor"`` is the sum of the speakers' means (equation 4 of the paper),
             ``"mean"`` the mean of all tokens.
-        main_axes: Number K of axes that embeddings keep; with 0 they keep all, and are not scaled
-            to length 1.
     """
 
     model_type = "dialemb-dial2vec"
@@ -48,7 +46,6 @@ class Dial2VecConfig(PreTrainedConfig):
     turn_order: Literal["ascending", "descending"] = "ascending"
     num_turn_embeddings: int = 64
     pooling: Literal["interlocutor", "mean"] = "interlocutor"
-    main_axes: int = 0
 
     def __post_init__(self, **kwargs: Any) -> None:
         if not isinstance(self.encoder_config, PreTrainedConfig):

@@ -61,13 +61,11 @@ class Dial2VecModel(PreTrainedModel):
 
     The tables start at zero, so an untrained model computes the same token vectors as its encoder.
     ``center`` (D,) is subtracted from every embedding: the mean embedding of training dialogues, or
-    zero if training did not center. With ``main_axes``, embeddings have length 1 before, and keep
-    only what lies along the orthogonal ``axes`` (K, D).
+    zero if training did not center.
     """
 
     config: Dial2VecConfig
     center: Tensor
-    axes: Tensor
     base_model_prefix = "backbone"
     supports_gradient_checkpointing = True
     _supports_sdpa = True
@@ -83,8 +81,6 @@ class Dial2VecModel(PreTrainedModel):
         self.turn_embeddings = nn.Embedding(config.num_turn_embeddings, width)
         self.role_embeddings = nn.Embedding(config.num_roles, width)
         self.register_buffer("center", torch.zeros(config.hidden_size))
-        if config.main_axes:
-            self.register_buffer("axes", torch.zeros(config.main_axes, config.hidden_size))
         self.post_init()
 
     @torch.no_grad()
@@ -94,8 +90,6 @@ class Dial2VecModel(PreTrainedModel):
             init.zeros_(module.weight)
         elif module is self:
             init.zeros_(self.center)
-            if self.config.main_axes:
-                init.zeros_(self.axes)
 
     def get_input_embeddings(self) -> Any:
         """Return the encoder's table of token embeddings."""
@@ -172,11 +166,7 @@ class Dial2VecModel(PreTrainedModel):
         speakers = sums / counts.clamp(min=1)
         mean = self.config.pooling == "mean"
         pooled = sums.sum(1) / counts.sum(1).clamp(min=1) if mean else speakers.sum(1)
-        if not self.config.main_axes:
-            return pooled - self.center, speakers
-        return (
-            nn.functional.normalize(pooled, dim=-1) - self.center
-        ) @ self.axes.T @ self.axes, speakers
+        return pooled - self.center, speakers
 
     def read_markers(self, input_ids: Tensor, mask: Tensor) -> DialogueTokens:
         """Read speakers and turns off the markers in (B, L), remove these, and cut the rest."""

@@ -1,14 +1,11 @@
 """Measuring models on the papers' suites, with the papers' own figures beside ours.
 
-A run that was stopped goes on where it was.
+A run that was stopped embeds nothing anew.
 """
 
-import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +13,7 @@ from tqdm.auto import tqdm
 
 from ..data.source import MissingFilesError
 from ..encoders.embedding_cache import RememberingEncoder
-from ..encoders.specs import find_encoder, has_weights
+from ..encoders.specs import find_encoder
 from ..errors import InputError
 from ..evaluation.evaluating import (
     check_request,
@@ -28,9 +25,7 @@ from ..evaluation.evaluating import (
 from ..evaluation.results.contamination import marked
 from ..evaluation.results.result_tables import paper_table
 from ..evaluation.results.rows import Results, Row, describe_run, rows_of, with_ties
-from ..evaluation.tasks.task import Problem, get_task
-from ..hashing import json_key
-from ..storage.files import write_json_atomically
+from ..evaluation.tasks.task import Problem
 from .quoted import quoted_beside, quoted_figures
 from .suites import ALL, SUITES, Place, get_suite, load_suite
 
@@ -54,14 +49,13 @@ def run_benchmark(
     *,
     seeds: Sequence[int] = range(10),
     limit: int | None = None,
-    fine_tune: bool = False,
     report: Callable[[str], None] = lambda line: None,
 ) -> list[Results]:
     """Measure models on suites, or ``all``, and report their tables.
 
     It takes and raises what `evaluate_suite` does, and returns the results of the suites that have
     a corpus at hand. The folder gets ``SUITE.json`` with the figures, ``SUITE.md`` with the table,
-    and ``embeddings/`` with the vectors and figures that later calls read.
+    and ``embeddings/`` with the vectors that later calls read.
     """
     names = list(SUITES) if ALL in suites else list(dict.fromkeys(suites))
     for name in names:
@@ -79,7 +73,6 @@ def run_benchmark(
                 output=output / f"{name}.json",
                 cache=output / "embeddings",
                 limit=limit,
-                fine_tune=fine_tune,
             )
         except MissingFilesError as error:
             missing.append(error)
@@ -109,7 +102,6 @@ def evaluate_suite(
     output: Path | None = None,
     cache: Path | None = None,
     limit: int | None = None,
-    fine_tune: bool = False,
 ) -> Results:
     """Measure models on a suite, and return their figures and those that the paper prints.
 
@@ -124,11 +116,8 @@ def evaluate_suite(
         data_dir: The folder that holds published corpora.
         seeds: Repeats of everything that draws at random.
         output: The results file.
-        cache: A folder for vectors, so that a model encodes no text twice, and for the figures of
-            each task, which are read again for the same weights, data, choices and package version.
-        limit: The most items of a problem, by default what the suite says; of more, a fixed random
-            sample is measured.
-        fine_tune: Fine-tune models that have weights, too, where the paper does.
+        cache: A folder for vectors, so that a model encodes no text twice.
+        limit: The most items of a problem; of more, a fixed random sample is measured.
 
     Raises:
         InputError: The suite or a model is unknown, no corpus is at hand, or an output cannot be
@@ -136,14 +125,12 @@ def evaluate_suite(
     """
     started = time.perf_counter()
     check_request(models, seeds, output, limit=limit)
-    problems, left_out = load_suite(suite, data_dir, limit, fine_tune)
+    problems, left_out = load_suite(suite, data_dir, limit)
     config: dict[str, Any] = {
         "suite": suite,
         "models": list(models),
         "weights": {model: find_encoder(model).fingerprint for model in models},
-        "problems": [
-            {"task": task, **problem.config} for (_, _, task), problem in problems.items()
-        ],
+        "problems": [{"task": part[2], **problem.config} for part, problem in problems.items()],
         "left_out": left_out,
         "cells": [],
         "not_measured": {},
@@ -151,16 +138,15 @@ def evaluate_suite(
     figures: dict[Part, list[Row]] = {}
     seconds: dict[Part, float] = {}
     results = Results({}, ())
-    for cell, measured in _measured(models, problems, config["weights"], seeds, cache):
+    for cell, measured, encoding in _measured(models, problems, seeds, cache):
         place = cell[:3]
         if isinstance(measured, InputError):
             config["not_measured"][", ".join(cell)] = str(measured)
         else:
             config["cells"].append(list(cell))
-            figures.setdefault(place, []).extend(map(Row.from_json, measured["figures"]))
+            figures.setdefault(place, []).extend(measured)
             # Tasks of a corpus share texts, whose encoding counts once.
-            seconds[place] = max(measured["encoding"], seconds.get(place, 0.0))
-            started -= measured.get("seconds", 0.0)
+            seconds[place] = max(encoding, seconds.get(place, 0.0))
         rows = with_ties(marked(_with_seconds(figures, seconds)))
         run = describe_run(command_line(), config, seeds, started)
         results = Results(run, (*rows, *quoted_beside(rows, [suite])))
@@ -180,42 +166,21 @@ def _with_seconds(figures: Mapping[Part, list[Row]], seconds: Mapping[Part, floa
 def _measured(
     models: Sequence[str],
     problems: Mapping[Place, Problem],
-    weights: Mapping[str, str],
     seeds: Sequence[int],
     cache: Path | None,
-) -> Iterator[tuple[Cell, dict[str, Any] | InputError]]:
-    """Yield the figures of each cell, measured now or before, or why there are none."""
-    cells = [Cell(model, *place) for model in models for place in problems]
-    encoder: RememberingEncoder | None = None
-    last, before = cells[0], 0.0
-    for cell in tqdm(cells, unit="cell", file=sys.stderr):
-        started = time.perf_counter()
-        problem = problems[cell[1:]]
-        if get_task(cell.task).fine_tunes and not has_weights(cell.model):
-            continue
-        file = None
-        if cache is not None:
-            choices = [problem.config, list(seeds), version("hf-dialemb")]
-            key = json_key([cell.model, weights[cell.model], cell.task, *choices])
-            file = cache / "figures" / f"{key[:24]}.json"
-            if file.is_file():
-                yield cell, json.loads(file.read_text(encoding="utf-8"))
+) -> Iterator[tuple[Cell, list[Row] | InputError, float]]:
+    """Yield the figures of each cell, or why there are none, and the seconds of its encoding."""
+    for model in models:
+        encoder, corpus, before = RememberingEncoder(model, cache), "", 0.0
+        for place, problem in tqdm(problems.items(), desc=model, unit="task", file=sys.stderr):
+            cell = Cell(model, *place)
+            if cell.corpus != corpus:  # its texts are others
+                encoder.forget()
+                corpus, before = cell.corpus, encoder.seconds
+            try:
+                rows = measure(encoder, problem, seeds)
+            except InputError as error:  # one such cell shall not cost the others
+                yield cell, error, 0.0
                 continue
-        if encoder is None or cell.model != last.model:
-            encoder, before = RememberingEncoder(cell.model, cache), 0.0
-        elif cell.corpus != last.corpus:  # its texts are others
-            encoder.forget()
-            before = encoder.seconds
-        last = cell
-        try:
-            rows = measure(encoder, problem, seeds)
-        except InputError as error:  # one such cell shall not cost the others
-            yield cell, error
-            continue
-        record: dict[str, Any] = {
-            "figures": [asdict(row) for row in rows_of(*cell[:3], rows, part=problem.is_part)],
-            "encoding": encoder.seconds - before,
-        }
-        if file is not None:
-            write_json_atomically(file, {**record, "seconds": time.perf_counter() - started})
-        yield cell, record
+            figures = rows_of(*cell[:3], rows, part=problem.is_part)
+            yield cell, figures, encoder.seconds - before

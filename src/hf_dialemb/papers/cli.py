@@ -11,7 +11,7 @@ _BENCHMARK = """\
 suites: dial2vec, dse, dialog2flow, dialogue_cse, mgt, or all.
 
 The folder gets SUITE.json and SUITE.md for each suite, with the papers' figures beside yours. A
-model embeds each text once. If the command stops, give it again and it goes on.
+model embeds each text once, also if the command stops and is given again.
 
 example: dialemb papers benchmark --suite dialog2flow dse --model all-MiniLM-L6-v2 runs/dse-minilm
   --output benchmark"""
@@ -90,9 +90,6 @@ def _add_benchmark(group: Commands) -> None:
     )
     parser.add_argument("--method", metavar="FILE.py", help="the method's file, for its models")
     parser.add_argument(
-        "--fine-tune", action="store_true", help="also fine-tune where papers do; takes hours"
-    )
-    parser.add_argument(
         "--limit", type=int, help="measure each task on a fixed random sample of so many items"
     )
     parser.add_argument("--seeds", type=int, default=10, help="repeats with other random seeds")
@@ -102,7 +99,7 @@ def _add_benchmark(group: Commands) -> None:
 def _benchmark(options: argparse.Namespace) -> None:
     from .benchmark import run_benchmark
 
-    more = named(options, "data_dir", "limit", "fine_tune")
+    more = named(options, "data_dir", "limit")
     seeds = range(options.seeds)
     run_benchmark(options.suite, options.model, options.output, seeds=seeds, report=say, **more)
 
@@ -177,21 +174,12 @@ def _add_convert(group: Commands) -> None:
     parser.add_argument(
         "--vocab", help="WordPiece vocabulary (default: vocab.txt beside the weights)"
     )
-    parser.add_argument(
-        "--partial", action="store_true", help="convert even if keys are missing or unexpected"
-    )
 
 
 def _convert(options: argparse.Namespace) -> None:
     from .convert import convert
 
-    written = convert(
-        options.source,
-        options.output,
-        vocabulary=options.vocab,
-        partial=options.partial,
-        report=say,
-    )
+    written = convert(options.source, options.output, vocabulary=options.vocab, report=say)
     say(f"Wrote {written}")
 
 

@@ -37,31 +37,26 @@ def convert(
     output: str | Path,
     *,
     vocabulary: str | Path | None = None,
-    partial: bool = False,
     report: Callable[[str], object] = print,
 ) -> Path:
     """Convert PLATO, or dial2vec's checkpoint over PLATO, into a new folder.
 
     The source is a file, a folder or a tar archive.
 
-    The vocabulary, one token a line, is by default the ``vocab.txt`` beside the weights. With
-    ``partial`` keys may be missing or unexpected. ``report`` receives a line for every key. An
-    InputError says that the output exists, the source cannot be read, or its keys, shapes or
-    vocabulary do not fit.
+    The vocabulary, one token a line, is by default the ``vocab.txt`` beside the weights.
+    ``report`` receives a line for every key. An InputError says that the output exists, the source
+    cannot be read, or its keys, shapes or vocabulary do not fit.
     """
     output = Path(output)
     if output.exists():
         raise InputError(f"--output {output} exists already; choose a new folder or remove it")
-    with torch.random.fork_rng(devices=[]), reading(str(source)):
-        torch.manual_seed(0)  # values that stay untrained are the same every time
+    with reading(str(source)):
         tensors, beside = read_source(Path(source))
         model, tokenizer, account = build(
             tensors, str(source), _vocabulary(vocabulary, beside, source)
         )
     for line in account.lines():
         report(line)
-    if not partial:
-        account.check()
     with appearing_whole(output) as folder:
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
@@ -124,42 +119,19 @@ class Report:
     made: dict[str, str] = field(default_factory=dict)
     # keys of the checkpoint without a use, with the reason
     dropped: dict[str, str] = field(default_factory=dict)
-    # keys of the model that no key of the checkpoint fills
-    missing: list[str] = field(default_factory=list)
-    unexpected: list[str] = field(default_factory=list)  # keys of the checkpoint that no rule names
 
     def lines(self) -> Iterator[str]:
         """Yield a line for every key, then the sums."""
         for placed in self.used:
             change = f" ({placed.change})" if placed.change else ""
             yield f"used        {placed.source} -> {placed.target} {list(placed.shape)}{change}"
-        for name in ("made", "dropped"):
-            yield from (
-                f"{name:10}  {key}: {reason}" for key, reason in getattr(self, name).items()
-            )
-        for name in ("missing", "unexpected"):
-            yield from (f"{name:10}  {key}" for key in getattr(self, name))
-        counts = (
-            f"{len(getattr(self, name))} {name}"
-            for name in ("made", "dropped", "missing", "unexpected")
-        )
+        for name, reasons in (("made", self.made), ("dropped", self.dropped)):
+            yield from (f"{name:10}  {key}: {reason}" for key, reason in reasons.items())
         used = len({placed.source for placed in self.used})
-        yield f"{self.model_type}: {used} keys used, {', '.join(counts)}"
-
-    def check(self) -> None:
-        """Raise InputError if keys are missing or unexpected."""
-        wrong = [
-            (keys, name)
-            for keys, name in ((self.missing, "missing"), (self.unexpected, "unexpected"))
-            if keys
-        ]
-        if wrong:
-            some = [f"{len(keys)} {name} ({', '.join(keys[:3])})" for keys, name in wrong]
-            raise InputError(
-                f"'{self.source}': got keys that are {' and '.join(some)}, expected all keys of "
-                "PLATO alone; "
-                "pass --partial to convert what is there"
-            )
+        yield (
+            f"{self.model_type}: {used} keys used, {len(self.made)} made, "
+            f"{len(self.dropped)} dropped"
+        )
 
 
 _PLATO: dict[str, Any] = tomllib.loads(
@@ -168,7 +140,7 @@ _PLATO: dict[str, Any] = tomllib.loads(
 
 
 def build(
-    tensors: Mapping[str, Any], source: str, vocabulary: str
+    tensors: Mapping[str, Tensor], source: str, vocabulary: str
 ) -> tuple[Dial2VecModel, PreTrainedTokenizerBase, Report]:
     """Return a dial2vec model with PLATO's values, its tokenizer, and an account of every key."""
     prefix = next(
@@ -211,7 +183,7 @@ def build(
     return model, tokenizer, report
 
 
-def _backbone(tensors: Mapping[str, Any], prefix: str, paddle: bool) -> tuple[BertConfig, int]:
+def _backbone(tensors: Mapping[str, Tensor], prefix: str, paddle: bool) -> tuple[BertConfig, int]:
     """Return the encoder's configuration and the number of turns, by the shapes of tensors."""
     tables = [prefix + row[paddle] for row in _PLATO["names"]["tables"]]
     (rows, width), (positions, _), _, (turns, _) = (_size(tensors, table) for table in tables[:4])
@@ -258,7 +230,7 @@ def _wordpiece(vocabulary: str, rows: int) -> PreTrainedTokenizerBase:
     return tokenizer
 
 
-def _size(tensors: Mapping[str, Any], key: str) -> tuple[int, ...]:
+def _size(tensors: Mapping[str, Tensor], key: str) -> tuple[int, ...]:
     """Return the shape of a table that the model's sizes are read from."""
     if key not in tensors:
         some = ", ".join(sorted(tensors)[:3]) or "none"
@@ -292,7 +264,7 @@ def _rules(prefix: str, paddle: bool, layers: int) -> Iterator[Rule]:
 
 
 def place(
-    tensors: Mapping[str, Any],
+    tensors: Mapping[str, Tensor],
     rules: Iterable[Rule],
     state: Mapping[str, Tensor],
     reasons: Iterable[tuple[str, str]],
@@ -300,26 +272,30 @@ def place(
 ) -> None:
     """Copy tensors into the state of a model, and enter every key in the report.
 
-    A key that no rule names is dropped for the first of the ``reasons`` whose pattern matches it,
-    or else unexpected.
+    A key that no rule names is dropped for the first of the ``reasons`` whose pattern matches it.
+    Raise InputError if others are unexpected, or some are missing.
     """
     known = set()
     for source, targets, change in rules:
         known.add(source)
         if source in tensors:
-            value = tensors[source]
-            tensor = value if isinstance(value, Tensor) else torch.tensor(value)
-            report.used += _filled(
-                source, tensor, {target: state[target] for target in targets}, change
-            )
+            values = {target: state[target] for target in targets}
+            report.used += _filled(source, tensors[source], values, change)
     filled = {placed.target for placed in report.used} | report.made.keys()
-    report.missing += [target for target in state if target not in filled]
+    missing = [target for target in state if target not in filled]
+    unexpected = []
     for key in (key for key in tensors if key not in known):
         reason = next((reason for pattern, reason in reasons if re.fullmatch(pattern, key)), None)
         if reason is None:
-            report.unexpected.append(key)
+            unexpected.append(key)
         else:
             report.dropped[key] = reason
+    if missing or unexpected:
+        raise InputError(
+            f"'{report.source}': got keys that are {len(missing)} missing "
+            f"({', '.join(missing[:3])}) and {len(unexpected)} unexpected "
+            f"({', '.join(unexpected[:3])}), expected all keys of PLATO alone; fetch it again"
+        )
 
 
 def _filled(

@@ -22,25 +22,15 @@ class Entry(NamedTuple):
     limit: int | None = None
 
 
-class Suite(NamedTuple):
-    """The measurements of a paper, those of a corpus in a row, and further ones that fine-tune."""
-
-    entries: tuple[Entry, ...]
-    fine_tuning: tuple[Entry, ...] = ()
-
+Suite = tuple[Entry, ...]
+"""The measurements of a paper, those of a corpus in a row."""
 
 Place = tuple[str, str, str]  # corpus, split and task
 
 
 def _read(file: Path) -> dict[str, Suite]:
     stated = tomllib.loads(file.read_text(encoding="utf-8"))
-    return {
-        name: Suite(
-            tuple(Entry(*entry) for entry in parts["entries"]),
-            tuple(Entry(*entry) for entry in parts.get("fine_tuning", ())),
-        )
-        for name, parts in stated.items()
-    }
+    return {name: tuple(Entry(*entry) for entry in entries) for name, entries in stated.items()}
 
 
 SUITES = _read(Path(__file__).with_name("suites.toml"))
@@ -54,16 +44,15 @@ def get_suite(name: str) -> Suite:
 
 
 def load_suite(
-    name: str, data_dir: str | Path | None, limit: int | None, fine_tune: bool
+    name: str, data_dir: str | Path | None, limit: int | None
 ) -> tuple[dict[Place, Problem], list[str]]:
     """Load the problems whose corpora are at hand, and name the others, with the reason if unusual.
 
     Raise MissingFilesError where no corpus is at hand.
     """
-    suite = get_suite(name)
     problems: dict[Place, Problem] = {}
     left_out = []
-    for entry in suite.entries + (suite.fine_tuning if fine_tune else ()):
+    for entry in get_suite(name):
         named = f"{entry.corpus} ({entry.task})"
         try:
             problem = _load(entry, data_dir, limit)

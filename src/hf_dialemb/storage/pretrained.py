@@ -70,7 +70,8 @@ def resolve_backbone(name: str, **files: Any) -> str:
 
     try:
         if not any(_cached(name, file, **files) for file in _CONFIGS):
-            revision, token = files.get("revision"), files.get("token")
+            revision = files.get("revision")
+            token = files.get("token")
             HfApi().model_info(name, timeout=_PATIENCE, revision=revision, token=token)
         return name
     except Exception as error:  # those of the HTTP library come through beside the Hub's own
@@ -281,13 +282,7 @@ def base_of(path: str, **files: Any) -> str | None:
     file = model_file(path, _ADAPTER, **files)
     if file is None:
         return None
-    name = read_object(file, FETCH).get("base_model_name_or_path")
-    if not name:
-        raise InputError(
-            f"{file}: got no base_model_name_or_path, expected the folder or Hub id of the model "
-            "below the adapter; write it there"
-        )
-    return str(name)
+    return str(read_object(file, FETCH).get("base_model_name_or_path"))
 
 
 def _class_of(config: dict[str, Any], auto_model: Any) -> Any:
@@ -306,9 +301,10 @@ def check_tokenizer(tokenizer: Any, path: str) -> None:
         raise InputError(
             f"'{path}' has no tokenizer files: expected tokenizer.json beside the weights; add it"
         )
-    if not isinstance(limit := tokenizer.model_max_length, int | float) or limit < 1:
+    if tokenizer.model_max_length < 1:
         raise InputError(
-            f"'{path}': model_max_length: got {limit!r}, expected at least 1; fetch the model again"
+            f"'{path}': model_max_length: got {tokenizer.model_max_length}, expected at least 1; "
+            "fetch the model again"
         )
     if tokenizer.pad_token is None:
         if tokenizer.eos_token is None:

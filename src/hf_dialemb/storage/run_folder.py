@@ -107,13 +107,6 @@ def read_object(path: Path, remedy: str) -> dict[str, Any]:
     return record
 
 
-def field_of(record: Mapping[str, Any], name: str, place: str, remedy: str) -> Any:
-    """Take a field that must be there."""
-    if record.get(name) is None:
-        raise InputError(f"{place}: field {name}: got nothing, expected a value; {remedy}")
-    return record[name]
-
-
 def write_sentence_files(
     folder: Path,
     modules: dict[str, str],

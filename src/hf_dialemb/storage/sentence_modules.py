@@ -63,7 +63,8 @@ def read_sentence_modules(path: str) -> SentenceModules:
         given = pooling.get("pooling_mode") or modes or "mean"
         modes = [_OLDER.get(mode, mode) for mode in ([given] if isinstance(given, str) else given)]
         settings = dict(_read(path, "config_sentence_transformers.json", {}))
-        prompts, default = dict(settings.get("prompts") or {}), settings.get("default_prompt_name")
+        prompts = dict(settings.get("prompts") or {})
+        default = settings.get("default_prompt_name")
     if len(modes) != 1 or modes[0] not in POOLINGS:
         raise InputError(
             f"backbone: got '{path}' with {' and '.join(modes)} pooling, expected "

@@ -35,26 +35,12 @@ _ALIASES = {
 }
 """Names that other programs give to a setting."""
 
-_NOUNS: dict[Any, str] = {int: "a whole number", float: "a number"}
-
 
 class _Parser(HfArgumentParser):
     """A parser of dataclasses that raises InputError instead of ending the program."""
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message.removeprefix('argument ')}; correct it")
-
-    def _get_value(self, action: argparse.Action, text: str) -> Any:
-        try:
-            return super()._get_value(action, text)
-        except argparse.ArgumentError:
-            noun = _NOUNS.get(action.type, "true or false")
-            raise InputError(f"{action.dest}: got '{text}', expected {noun}; change it") from None
-
-    def _check_value(self, action: argparse.Action, value: Any) -> None:
-        if action.choices is not None and value not in action.choices:
-            names = ", ".join(map(str, action.choices))
-            raise InputError(f"{action.dest}: got '{value}', expected one of {names}; choose one")
 
 
 def make_settings(values: Mapping[str, Any], recipe: str | Path | None = None) -> Settings:
@@ -102,7 +88,8 @@ def _word(value: object) -> str:
 def _parsed(settings: Any) -> Any:
     """Make a dataclass of the settings that users may set, with help from docstrings."""
     if issubclass(settings, MethodConfig):
-        hints, names = method_hints(settings), own_settings(settings)
+        hints = method_hints(settings)
+        names = own_settings(settings)
     else:
         hints = get_type_hints(settings)
         names = [item.name for item in dataclasses.fields(settings)]

@@ -90,7 +90,8 @@ def dev_dialogues(
 
 
 def _dev_sets(run: RunArguments, dev: str) -> list[tuple[str, str]]:
-    sets, learnt = [], _training_sets(run)
+    sets = []
+    learnt = _training_sets(run)
     for corpus, _ in learnt:
         if corpus not in CORPORA and is_own(corpus):
             raise InputError(

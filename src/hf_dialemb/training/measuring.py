@@ -1,93 +1,46 @@
-"""What an evaluation measures.
+"""What an evaluation measures: the method's own task, which needs no labels, and the vectors."""
 
-The method's own task, without labels, the vectors, and what a training changed.
-
-What a training changed is measured on dialogues that it did not learn from; labels are read only
-where there are some. A dialogue is divided into what its first speaker says and what the others
-say. The better an encoder tells dialogues apart, the more often each side finds the other among the
-sides of all dialogues.
-"""
-
-import logging
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from transformers.trainer_utils import default_compute_objective
 
-from ..data import CORPORA, single_domain
-from ..data.corpus_names import with_split
 from ..dialogue import Dialogue
 from ..encoders.load_encoder import model_encoder
-from ..evaluation.tasks.sampling import mean_interval
-from ..hashing import text_key
-from ..methods import get_method
-from ..metrics.alignment_uniformity import uniformity
 from ..metrics.purity import cluster_purity
-from ..metrics.vectors import average_precision, expected_recall, places, query_scores, unit_vectors
-from ..storage.hardware import bfloat16_where_faster
-from .data import ExampleDataset
-from .dialogues import drawn
-from .settings import Report, RunArguments
-
-MEASURES = ("contrastive_loss", "contrastive_accuracy", "uniformity", "dev_purity")
-"""The metrics of every evaluation, beside its loss and its duration."""
-
-_UNIFORMITY_SAMPLE = 2_000  # embeddings, of which all pairs are compared
-
-logger = logging.getLogger(__name__)
-
-LEAST, MOST, PART = 200, 100, 5
-"""A fifth of at least 200 dialogues is held out, but at most 100.
-
-Figures of fewer than 40 say little.
-"""
-
-Scores = dict[str, NDArray[np.float64]]
-"""Figures of an encoder in [0, 1], a number for each dialogue.
-
-``sides``, and ``map`` where dialogues have domains.
-"""
-
-_NAMES = {"sides": "a speaker's side finds the other one in {}", "map": "the MAP of domains is {}"}
 
 
 @torch.no_grad()
-def measure(trainer: Any, dataset: ExampleDataset) -> dict[str, float]:
-    """Return the loss of examples, and those of `MEASURES` that apply.
-
-    See `DialogueTrainer.evaluate`.
-    """
+def measure(trainer: Any, dataloader: Any) -> dict[str, float]:
+    """Return the loss of examples and their accuracy; see `DialogueTrainer.evaluate`."""
     losses: list[torch.Tensor] = []
     correct: list[torch.Tensor] = []
-    embeddings: list[torch.Tensor] = []
-    model = cast("torch.nn.Module", trainer.model)
-    training, counted = model.training, copy(trainer.collator.truncation)
+    model = trainer.model
+    collator = trainer.collator
+    training = model.training
+    counted = copy(collator.truncation)
     model.eval()
-    for batch in trainer.get_eval_dataloader(dataset):
+    for batch in dataloader:
         with trainer.compute_loss_context_manager():
             output = model(**trainer._prepare_inputs(batch))
         first = ranked_first(output.similarities)  # (B,)
-        row = [output.loss.expand(len(first)), first]
-        row += [] if output.pooler_output is None else [output.pooler_output.float()]
-        gathered = trainer.accelerator.gather_for_metrics(row)
-        for store, value in zip((losses, correct, embeddings), gathered, strict=False):
-            store.append(value.cpu())
-    loss, accuracy = (torch.cat(store).mean().item() for store in (losses, correct))
-    metrics = {"loss": loss, "contrastive_loss": loss, "contrastive_accuracy": accuracy}
-    if sum(map(len, embeddings)) > 1:
-        metrics["uniformity"] = uniformity(torch.cat(embeddings)[:_UNIFORMITY_SAMPLE].numpy())
+        gathered = trainer.accelerator.gather_for_metrics((output.loss.expand(len(first)), first))
+        losses.append(gathered[0].cpu())
+        correct.append(gathered[1].cpu())
+    metrics: dict[str, float] = {}
+    if losses:
+        loss = torch.cat(losses).mean().item()
+        accuracy = torch.cat(correct).mean().item()
+        metrics = {"loss": loss, "contrastive_loss": loss, "contrastive_accuracy": accuracy}
     if trainer.run.checkpoint_selection == "dev_purity":
-        labelled = [dialogue for dialogue in dataset.dialogues if len(dialogue.domains) == 1]
+        labelled = [talk for talk in dataloader.dataset.dialogues if len(talk.domains) == 1]
         labels = [dialogue.domains[0] for dialogue in labelled]
         purity = cluster_purity(vectors_of(trainer, labelled), labels, seeds=range(3))["purity"]
         metrics["dev_purity"] = float(np.mean(purity))
     model.train(training)
-    trainer.collator.truncation = counted  # of what is learnt from alone
+    collator.truncation = counted  # of what is learnt from alone
     return metrics
 
 
@@ -95,15 +48,6 @@ def vectors_of(trainer: Any, dialogues: Sequence[Dialogue]) -> np.ndarray:
     """Embed N dialogues as the trained encoder would, (N, D) float32; every process embeds all."""
     model: Any = trainer.accelerator.unwrap_model(trainer.model)
     return model_encoder(model, trainer.processing_class, "the model").encode(dialogues)
-
-
-def objective(metrics: dict[str, float]) -> float:
-    """Return what a search makes small by default.
-
-    The loss, or the sum of what a user's function measured.
-    """
-    own = {name: value for name, value in metrics.items() if not name.endswith(MEASURES)}
-    return float(default_compute_objective(own))
 
 
 def labels_of(dialogues: Sequence[Dialogue]) -> np.ndarray:
@@ -121,133 +65,3 @@ def ranked_first(similarities: torch.Tensor) -> torch.Tensor:
     first = (similarities[:, :1] > similarities[:, 1:]).all(1).float()  # (B, R)
     present = (similarities != 0).any(1).float()
     return (first * present).sum(1) / present.sum(1).clamp(min=1)
-
-
-def hold_out(
-    dialogues: list[Dialogue], dev: Sequence[Dialogue], run: RunArguments, report: Report
-) -> tuple[list[Dialogue], list[Dialogue]]:
-    """Divide dialogues into those to learn from, and some to measure before and after.
-
-    A dev split serves as well.
-
-    Published corpora are learnt from as a whole, since they have other splits, and so are they all
-    where the method learns from labels, or is not compared with the backbone itself.
-    """
-    method = get_method(run.method)
-    if method.kind == "responses" or method.labelled or method.from_scratch:
-        return dialogues, []
-    if dev:
-        return dialogues, drawn([*dev], MOST, seed=0)
-    if any(with_split(corpus)[0] in CORPORA for corpus in run.corpus):
-        return dialogues, []
-    if len(dialogues) < LEAST:
-        report(
-            f"Held out no dialogue to measure what training changes: got {len(dialogues):,}, "
-            f"expected {LEAST}"
-        )
-        return dialogues, []
-    chosen = {
-        id(dialogue) for dialogue in drawn(dialogues, min(MOST, len(dialogues) // PART), seed=0)
-    }
-    learnt = [dialogue for dialogue in dialogues if id(dialogue) not in chosen]
-    texts = {text_key(dialogue) for dialogue in learnt}
-    held_out = [
-        dialogue
-        for dialogue in dialogues
-        if id(dialogue) in chosen and text_key(dialogue) not in texts
-    ]
-    report(f"Held out {len(held_out):,} dialogues to measure what training changes")
-    return learnt, held_out
-
-
-def score(trainer: Any, dialogues: Sequence[Dialogue]) -> Scores:
-    """Measure the trainer's model as it is; without dialogues or whole weights at hand, nothing."""
-    sharded = trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled
-    pairs = [sides_of(dialogue) for dialogue in dialogues if len(dialogue.roles) > 1]
-    if sharded or len(pairs) < 2 or not trainer.is_world_process_zero():
-        return {}
-    labelled = single_domain(dialogues)
-    labels = [dialogue.domains[0] for dialogue in labelled]
-    counts = Counter(labels)
-    measured = labelled if len(counts) > 1 and max(counts.values()) > 1 else []
-    with bfloat16_where_faster():
-        vectors = vectors_of(trainer, [*(side for pair in pairs for side in pair), *measured])
-    sides = vectors[: 2 * len(pairs)]
-    scores = {"sides": sides_that_meet(sides[::2], sides[1::2])}
-    if measured:
-        scores["map"] = query_scores(vectors[len(sides) :], labels, average_precision)[0][0]
-    return scores
-
-
-def sides_of(dialogue: Dialogue) -> tuple[Dialogue, Dialogue]:
-    """Divide a dialogue into what its first speaker says and what the others say."""
-    first = dialogue.turns[0].role
-    own, other = (
-        tuple(turn for turn in dialogue.turns if (turn.role == first) == chosen)
-        for chosen in (True, False)
-    )
-    return Dialogue(own, dialogue.id), Dialogue(other, dialogue.id)
-
-
-def sides_that_meet(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
-    """Return how often the sides of N dialogues, (N, D) each, are nearest to one another, (N,).
-
-    0, a half or 1.
-
-    A side that ties with others counts as its share of them.
-    """
-    cosines = np.round(unit_vectors(first) @ unit_vectors(second).T, 9)
-    own, wrong = cosines.diagonal()[:, None], ~np.eye(len(cosines), dtype=bool)
-    recalls = [expected_recall(1, *places(scores, own, wrong)) for scores in (cosines, cosines.T)]
-    return np.asarray(np.mean(recalls, axis=0))
-
-
-def compared(dialogues: Sequence[Dialogue], before: Scores, after: Scores) -> dict[str, Any] | None:
-    """Return figures before and after in percent, and the 95 % interval of their difference.
-
-    None of no figures.
-    """
-    if not after:
-        return None
-    changes = {name: 100 * (after[name] - values) for name, values in before.items()}
-    figures = {
-        name: {
-            "before": round(100 * before[name].mean(), 2),
-            "after": round(100 * after[name].mean(), 2),
-            "interval": [round(end, 2) for end in mean_interval(changes[name])],
-        }
-        for name in changes
-    }
-    return {"dialogues": len(dialogues), **figures}
-
-
-def tell(facts: Mapping[str, Any], backbone: str, report: Report) -> None:
-    """Report what a training's record says that it changed.
-
-    Warn where the encoder is worse by more than chance.
-
-    Where dialogues have domains, these decide. Sides tell dialogues apart, which is not what they
-    are about: they warn of a loss of more than a quarter.
-    """
-    if (held_out := facts.get("held_out")) is None:
-        return
-    figures = {name: held_out[name] for name in _NAMES if name in held_out}
-    sentences = {
-        name: f"{_NAMES[name].format(format(figure['after'], '.1f') + '%')} (before: "
-        f"{figure['before']:.1f}%)"
-        for name, figure in figures.items()
-    }
-    report(
-        f"On {held_out['dialogues']:,} dialogues that were not learnt from, "
-        f"{', and '.join(sentences.values())}"
-    )
-    name = [*figures][-1]
-    least = -figures[name]["before"] / 4 if name == "sides" else 0
-    if figures[name]["interval"][1] < least:
-        logger.warning(
-            "Training made the encoder worse on dialogues that were not learnt from, where %s; "
-            "keep the backbone (%s), "
-            "or train again with a lower learning_rate or a higher average_with_backbone",
-            sentences[name],
-            backbone,
-        )

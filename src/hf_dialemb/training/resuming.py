@@ -41,7 +41,8 @@ def restore_finished(trainer: Any, checkpoint: Path) -> bool:
         chosen = checkpoint.parent / Path(state.best_model_checkpoint).name
         state.best_model_checkpoint = str(chosen)
     trainer._load_from_checkpoint(str(chosen))
-    trainer.state, trainer.resumed = state, checkpoint
+    trainer.state = state
+    trainer.resumed = checkpoint
     return True
 
 

@@ -4,14 +4,12 @@ Dataclasses that Python, YAML files and the command line fill alike.
 """
 
 import json
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import torch
-from transformers import Trainer, TrainingArguments, get_scheduler
-from transformers.integrations.integration_utils import get_reporting_integration_callbacks
+from transformers import TrainingArguments
 
 from ..data.reading_options import OPTIONS, ReadingOptions
 from ..errors import InputError
@@ -23,14 +21,9 @@ from ..storage.pretrained import MINILM
 Report = Callable[[str], None]
 """Receives one line per fact worth telling."""
 
-Selection = Literal["last", "contrastive_loss", "contrastive_accuracy", "uniformity", "dev_purity"]
+Selection = Literal["last", "contrastive_loss", "contrastive_accuracy", "dev_purity"]
 
-SELECTIONS = {
-    "contrastive_loss": False,
-    "contrastive_accuracy": True,
-    "uniformity": False,
-    "dev_purity": True,
-}
+SELECTIONS = {"contrastive_loss": False, "contrastive_accuracy": True, "dev_purity": True}
 """Signals that can choose a checkpoint, and whether a greater value is better."""
 
 _RUN_RANGES = {
@@ -40,7 +33,6 @@ _RUN_RANGES = {
     "patience": Range(1),
     "head_learning_rate": ABOVE_ZERO,
     "rank": Range(1),
-    "main_axes": Range(1),
     "dropout": Range(0, 1),
     "average_with_backbone": Range(0, 1),
 }
@@ -57,15 +49,15 @@ _TRAINING_RANGES = {
 _WITHOUT_EFFECT: tuple[tuple[str, Any, str], ...] = (
     ("train_sampling_strategy", "random", "batches are always made of examples of similar length"),
     ("label_smoothing_factor", 0.0, "no method has labels of classes"),
-    ("label_names", None, "no method has labels of classes"),
-    ("batch_eval_metrics", False, "metrics are of all embeddings"),
-    ("include_for_metrics", [], "metrics are of embeddings and domains"),
-    ("prediction_loss_only", False, "an evaluation needs more"),
-    ("fp16_full_eval", False, "evaluations compute as training does"),
-    ("bf16_full_eval", False, "evaluations compute as training does"),
     ("use_liger_kernel", False, "liger has no kernel for these models"),
 )
 """Arguments of Trainer, the value that they have without a choice, and why another does nothing."""
+
+_WITHOUT_EFFECT_ON_A_RUN: tuple[tuple[str, Any, str], ...] = (
+    ("resume_from_checkpoint", None, "a run resumes from its own last checkpoint"),
+    ("load_best_model_at_end", False, "checkpoint_selection says which checkpoint a run ends with"),
+    ("metric_for_best_model", None, "checkpoint_selection says by which signal"),
+)
 
 
 @dataclass
@@ -109,10 +101,7 @@ class RunArguments(ReadingOptions):
         granularity_model: For rankers with a granularity: folder of the ranker that compares
             responses.
         center: After training, store the mean embedding of up to 500 training dialogues and
-            subtract it from every
-            embedding: what all dialogues share tells nothing about one of them.
-        main_axes: Center embeddings of length 1 instead, and keep this many principal components of
-            those dialogues; of fewer than five dialogues an axis, keep all.
+            subtract it from every embedding: what all dialogues share tells them not apart.
         learning_rate_schedule: official: warm up over a tenth of the number of examples, then 1 -
             steps/examples.
         resume: Continue from the last complete checkpoint in output_dir.
@@ -141,7 +130,6 @@ class RunArguments(ReadingOptions):
     dev_candidates: str | None = None
     granularity_model: str | None = None
     center: bool = False
-    main_axes: int | None = None
     learning_rate_schedule: Literal["trainer", "official"] = "trainer"
     resume: bool = True
 
@@ -198,37 +186,14 @@ class TrainingSettings(TrainingArguments):
                 "max_steps: got 0, expected at least 1, or -1 for as many as the epochs have; "
                 "change it"
             )
-        for name, only, reason in (
-            ("resume_from_checkpoint", None, "a run resumes from its own last checkpoint"),
-            (
-                "load_best_model_at_end",
-                False,
-                "checkpoint_selection says which checkpoint a run ends with",
-            ),
-            ("metric_for_best_model", None, "checkpoint_selection says by which signal"),
-            ("greater_is_better", None, "checkpoint_selection knows"),
-        ):
-            if getattr(self, name) != only:
-                raise InputError(f"{name}: got {getattr(self, name)}, but {reason}; leave it out")
+        _refuse(self, _WITHOUT_EFFECT_ON_A_RUN)
         # transformers refuses bf16 on a machine without accelerator unless the CPU is asked for.
         self.use_cpu = self.use_cpu or not torch.accelerator.is_available()
         try:
             super().__post_init__()  # type: ignore[no-untyped-call]
-            self._build_parts()
         except (ValueError, TypeError, ImportError, RuntimeError) as error:
             raise InputError(f"{' '.join(str(error).split())}; correct the setting") from None
         check_arguments(self)
-
-    def _build_parts(self) -> None:
-        """Build the optimizer, its schedule and the loggers once, to see what they lack."""
-        optimizer_class, options = Trainer.get_optimizer_cls_and_kwargs(self)
-        optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))])
-        if not {"model", "params", "optimizer_dict"} & options.keys():
-            optimizer = optimizer_class([torch.nn.Parameter(torch.zeros(1))], **options)
-        schedule: Any = self.lr_scheduler_kwargs
-        get_scheduler(self.lr_scheduler_type, optimizer, 1, 2, schedule)
-        for callback in get_reporting_integration_callbacks(self.report_to):
-            callback()
 
 
 @dataclass
@@ -242,7 +207,7 @@ class Settings:
     def __post_init__(self) -> None:
         method = get_method(self.run.method)
         method.config_class(**self.method)  # checks names and ranges
-        _check_together(method, self.run, self.method, self.training)
+        _check_together(method, self.run, self.training)
         if self.run.backbone is None and not method.from_scratch:
             self.run.backbone = MINILM
 
@@ -292,17 +257,10 @@ def facts_of(
 
 
 def check_arguments(args: TrainingArguments) -> None:
-    """Refuse arguments of Trainer that would have no effect, or that the device lacks."""
-    for name, only, reason in _WITHOUT_EFFECT:
-        if getattr(args, name, only) != only:
-            raise InputError(f"{name}: got {getattr(args, name)}, but {reason}; leave it out")
-    if args.fp16 and args.device.type == "cpu":
-        raise InputError(
-            "fp16: got true on a processor, which has no such training; leave it out, or set bf16"
-        )
-    if (
-        args.n_gpu > 1
-    ):  # Trainer would split batches over threads, and each part would have its own negatives
+    """Refuse arguments of Trainer that would have no effect, and several GPUs in one process."""
+    _refuse(args, _WITHOUT_EFFECT)
+    # Trainer would split batches over threads, and each part would have its own negatives
+    if args.n_gpu > 1:
         raise InputError(
             f"got {args.n_gpu} GPUs for one process, expected one; start with accelerate launch, "
             "or set CUDA_VISIBLE_DEVICES=0"
@@ -313,84 +271,38 @@ def check_arguments(args: TrainingArguments) -> None:
         )
 
 
-def _check_together(
-    method: Method, run: RunArguments, chosen: dict[str, Any], training: TrainingArguments
-) -> None:
+def _refuse(args: TrainingArguments, arguments: Iterable[tuple[str, Any, str]]) -> None:
+    for name, only, reason in arguments:
+        if getattr(args, name, only) != only:
+            raise InputError(f"{name}: got {getattr(args, name)}, but {reason}; leave it out")
+
+
+def _check_together(method: Method, run: RunArguments, training: TrainingArguments) -> None:
     """Refuse settings that do not fit the method or one another."""
-    kind, scratch, granularity = method.kind, method.from_scratch, chosen.get("granularity")
-    purity = run.checkpoint_selection == "dev_purity"
-    for name, asked, reason in (
-        ("center", run.center and kind != "dialogues", "is no dialogue encoder"),
-        ("main_axes", run.main_axes is not None and kind != "dialogues", "is no dialogue encoder"),
-        ("checkpoint_selection", purity and kind != "dialogues", "is no dialogue encoder"),
-        (
-            "head_learning_rate",
-            run.head_learning_rate is not None and kind != "utterances",
-            "has no contrastive head",
-        ),
-        (
-            "dev_candidates",
-            run.dev_candidates is not None and kind != "responses",
-            "is no ranker of responses",
-        ),
-        (
-            "granularity_model",
-            run.granularity_model is not None and granularity is None,
-            "draws from all responses",
-        ),
-        ("backbone", run.backbone is not None and scratch, "starts from the words of the corpus"),
-        ("dropout", run.dropout is not None and scratch, "has no dropout"),
-        ("trust_remote_code", run.trust_remote_code and scratch, "has no backbone"),
-        ("average_with_backbone", run.average_with_backbone > 0 and scratch, "has no backbone"),
-    ):
-        if asked:
+    fitting = {"center": "dialogues", "dev_candidates": "responses"}
+    for name, kind in fitting.items():
+        if getattr(run, name) and method.kind != kind:
             raise InputError(
-                f"{name}: got a setting that is not for {method.name}, which {reason}; leave it out"
+                f"{name}: got a setting that is for methods of {kind}, but {method.name} is one of "
+                f"{method.kind}; leave it out"
             )
-    saving, measured = (
-        getattr(strategy, "value", strategy)
-        for strategy in (training.save_strategy, training.eval_strategy)
-    )
-    signal, chooses = run.checkpoint_selection, run.checkpoint_selection != "last"
-    workers = training.dataloader_num_workers
-    for wrong, sentence in (
-        (
-            granularity is not None and run.granularity_model is None,
-            f"granularity: got {granularity}, but no granularity_model, expected the folder of a "
-            "trained ranker that compares responses; name one",
-        ),
-        (
-            measured != "no" and run.dev_split is None and run.dev_candidates is None,
-            "eval_strategy: got one, but no dev_split to evaluate on; name one, or leave it out",
-        ),
-        (
-            run.patience is not None and not chooses,
-            f"patience: got {run.patience}, but no signal to wait for, as checkpoint_selection is "
-            f"last; choose one of {', '.join(SELECTIONS)} there",
-        ),
-        (
-            chooses and saving not in ("steps", "epoch"),
-            f"checkpoint_selection: got {signal}, but save_strategy is {saving}, so that there is "
-            "nothing to choose from; save by steps or epochs, or choose last",
-        ),
-        (
-            chooses
-            and (
-                measured not in ("no", saving)
-                or training.eval_steps not in (None, training.save_steps)
-            ),
-            f"eval_strategy, eval_steps: got {measured}, {training.eval_steps}, but "
-            "checkpoint_selection measures "
-            "wherever a checkpoint is saved; leave them out and set save_strategy and save_steps",
-        ),
-        (
-            workers and os.environ.get("TOKENIZERS_PARALLELISM", "").lower() in ("true", "on", "1"),
-            f"dataloader_num_workers: got {workers} with TOKENIZERS_PARALLELISM in the "
-            "environment, under which tokenizers in other processes wait for ever; unset it",
-        ),
-    ):
-        if wrong:
-            raise InputError(sentence)
+    for name in ("backbone", "dropout", "trust_remote_code", "average_with_backbone"):
+        if getattr(run, name) and method.from_scratch:
+            raise InputError(
+                f"{name}: got a setting that is not for {method.name}, which has no backbone; "
+                "leave it out"
+            )
+    if run.checkpoint_selection == "last":
+        if run.patience is not None:
+            raise InputError(
+                f"patience: got {run.patience}, but no signal to wait for, as checkpoint_selection "
+                f"is last; choose one of {', '.join(SELECTIONS)} there"
+            )
+    elif training.save_strategy not in ("steps", "epoch"):
+        raise InputError(
+            f"checkpoint_selection: got {run.checkpoint_selection}, but save_strategy is neither "
+            "steps nor epoch, so that there is nothing to choose from; set one, or choose last"
+        )
     if method.in_batch_negatives:
         check_range("per_device_train_batch_size", training.per_device_train_batch_size, 2)
         training.dataloader_drop_last = True

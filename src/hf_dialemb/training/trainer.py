@@ -4,9 +4,10 @@ Our batches, whole checkpoints only, evaluation without labels.
 """
 
 import logging
-import math
 import time
 from collections.abc import Mapping
+from copy import copy
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,24 +16,24 @@ from torch.optim import Optimizer
 from torch.utils.data import Sampler
 from transformers import PreTrainedTokenizerBase, Trainer, TrainingArguments, set_seed
 from transformers.trainer_utils import (
+    EvalLoopOutput,
     EvalPrediction,
     PredictionOutput,
     get_last_checkpoint,
     rotate_checkpoints,
-    speed_metrics,
 )
 
 from ..data import load_dialogues
 from ..errors import InputError
 from ..methods import method_of
 from ..methods.backbone_model import MethodModel
-from ..methods.config import own_settings
+from ..methods.method import Examples
 from ..storage.adapters import has_adapters, load_adapters, save_base
 from ..storage.run_folder import write_files_of_our_own
 from . import optimizing
 from .data import Collator, EpochSampler, ExampleDataset, make_examples
 from .dialogues import unified
-from .measuring import labels_of, measure, objective, vectors_of
+from .measuring import labels_of, measure, vectors_of
 from .resuming import COMPLETE, out_of_patience
 from .settings import RunArguments, check_arguments
 from .training_record import write_record
@@ -69,7 +70,8 @@ class DialogueTrainer(Trainer):
 
     Args:
         model: An untrained or trained model of a registered method.
-        args: Trainer's arguments; by default its own. An argument without effect is refused.
+        args: Trainer's arguments, which are copied; by default its own. An argument without effect
+            is refused.
         train_dataset: The training dialogues, in any form that `hf_dialemb.data.load_dialogues`
             takes.
         eval_dataset: The dialogues that ``evaluate`` measures, or a dict of several sets by name.
@@ -96,7 +98,7 @@ class DialogueTrainer(Trainer):
         model_init: Any = None,
         **kwargs: Any,
     ) -> None:
-        self.args = TrainingArguments("runs/mine") if args is None else args
+        self.args = TrainingArguments("runs/mine") if args is None else copy(args)
         for name in _OF_THE_METHOD:
             if kwargs.get(name) is not None:
                 raise InputError(
@@ -110,11 +112,10 @@ class DialogueTrainer(Trainer):
         self.resumed: Path | None = None
         # the settings of a run, where more than the trainer decides them
         self.recorded: dict[str, Any] | None = None
+        self.eval_dataset: Any = None
         if model_init is not None:
-            if model is not None or kwargs.get("optimizers", (None, None)) != (None, None):
-                raise InputError(
-                    "model_init: got a model or optimizers beside it, expected model_init alone"
-                )
+            if model is not None:
+                raise InputError("model_init: got a model beside it, expected model_init alone")
             set_seed(self.args.seed)
             self.model_init = model_init
             model = self.call_model_init()
@@ -123,34 +124,21 @@ class DialogueTrainer(Trainer):
         self.source = train_dataset if isinstance(train_dataset, str) else None
         nothing = train_dataset is None or train_dataset == ()
         self.train_dataset = None if nothing else self._dataset(train_dataset, "train")
-        try:
-            super().__init__(
-                model,
-                self.args,
-                train_dataset=self.train_dataset,
-                eval_dataset=self._eval_sets(eval_dataset),
-                data_collator=self.collator,
-                processing_class=processing_class,
-                **kwargs,
-            )
-        except InputError:
-            raise
-        except (ValueError, TypeError, ImportError, RuntimeError) as error:
-            raise InputError(f"{' '.join(str(error).split())}; correct the argument") from None
+        super().__init__(
+            model,
+            self.args,
+            train_dataset=self.train_dataset,
+            eval_dataset=self._eval_sets(eval_dataset),
+            data_collator=self.collator,
+            processing_class=processing_class,
+            **kwargs,
+        )
         self.model_init = model_init
 
     def call_model_init(self, trial: Any = None) -> Any:
-        """Make a model by ``model_init``, always with the same settings of its method."""
-        before = self.collator.config if hasattr(self, "collator") else None
+        """Make a model by ``model_init``; all have the same settings of their method."""
         model = super().call_model_init(trial)
         self._adopt(model)
-        now = self.collator.config
-        for name in own_settings(type(now)) if before is not None else ():
-            if getattr(before, name) != getattr(now, name):
-                raise InputError(
-                    f"model_init: got models with {name} {getattr(before, name)} and "
-                    f"{getattr(now, name)}, expected one, as examples are made once"
-                )
         return model
 
     def _adopt(self, model: Any) -> None:
@@ -196,7 +184,10 @@ class DialogueTrainer(Trainer):
     def _eval_sets(self, given: Any) -> Any:
         if isinstance(given, Mapping):
             return {name: self._dataset(dialogues, "eval") for name, dialogues in given.items()}
-        return None if given is None else self._dataset(given, "eval")
+        names = self.eval_dataset if isinstance(self.eval_dataset, Mapping) else {}
+        if given is None or (isinstance(given, str) and given in names):
+            return given
+        return self._dataset(given, "eval")
 
     @property
     def examples(self) -> Any:
@@ -245,7 +236,8 @@ class DialogueTrainer(Trainer):
     def _save_checkpoint(self, model: torch.nn.Module, trial: Any) -> None:
         # The mark comes when every process has written, and older checkpoints go only after it: at
         # any moment that the run can be killed, one whole checkpoint is there.
-        limit, self.args.save_total_limit = self.args.save_total_limit, None
+        limit = self.args.save_total_limit
+        self.args.save_total_limit = None
         output = self._get_output_dir(trial)
         folder = Path(output, f"checkpoint-{self.state.global_step}")
         # Trainer may choose it as the best before it writes there
@@ -319,46 +311,25 @@ class DialogueTrainer(Trainer):
     def evaluate(
         self, eval_dataset: Any = None, ignore_keys: Any = None, metric_key_prefix: str = "eval"
     ) -> dict[str, float]:
-        """Measure dialogues.
-
-        How well the model solves the method's task, and how the embeddings spread.
+        """Measure how well the model solves the method's task on dialogues.
 
         The metrics are ``eval_loss``, also as ``eval_contrastive_loss``;
         ``eval_contrastive_accuracy`` (share of intact dialogues that rank first, over speakers);
-        ``eval_uniformity`` (log mean exp(-2 d^2); lower is more even); for the paper's protocol
-        alone, ``eval_dev_purity``; those of ``compute_metrics``; and ``eval_runtime``.
+        for the paper's protocol alone, ``eval_dev_purity``; those of ``compute_metrics``; and
+        ``eval_runtime``.
 
         Args:
             eval_dataset: Dialogues in any form, a dict of several sets, or the name of a set that
-                the trainer was made with; by default all of these sets. Metrics of a named set
+                the trainer was made with; by default all of these sets. Metrics of sets in a dict
                 begin with ``eval_<name>_``.
             ignore_keys: Not used.
             metric_key_prefix: What all names begin with.
 
         Raises:
-            InputError: There are no dialogues, or the model cannot use them.
+            InputError: The model cannot use the dialogues.
         """
-        own = self.eval_dataset
-        given = own if eval_dataset is None else eval_dataset
-        if isinstance(given, str) and isinstance(own, dict) and given in own:
-            given = {given: own[given]}
-        if given is None:
-            raise InputError(
-                "eval_dataset: got none, neither here nor in the trainer, expected dialogues; give "
-                "some"
-            )
-        if isinstance(given, Mapping):
-            parts = [
-                self.evaluate(part, None, f"{metric_key_prefix}_{name}")
-                for name, part in given.items()
-            ]
-            return {name: value for part in parts for name, value in part.items()}
-        dataset = self._dataset(given, "eval")
-        metrics = self._measured(dataset, metric_key_prefix)
-        self.log(metrics)
-        self.control = self.callback_handler.on_evaluate(
-            self.args, self.state, self.control, metrics
-        )
+        given = self._eval_sets(eval_dataset)
+        metrics: dict[str, float] = super().evaluate(given, ignore_keys, metric_key_prefix)
         self.control.should_training_stop |= out_of_patience(self.state, self.run)
         return metrics
 
@@ -367,46 +338,41 @@ class DialogueTrainer(Trainer):
     ) -> PredictionOutput:
         """Embed N dialogues in any form.
 
-        (N, D) float32, their first domains as labels, and metrics of `evaluate`.
-
-        Where the dialogues are too few or too short for the method's loss, there is none among the
-        metrics, and a warning says so.
+        Return their embeddings (N, D) float32, their first domains as labels, and the metrics of
+        `evaluate`. Where the dialogues are too few or too short for the method's loss, there is
+        none among the metrics, and a warning says so.
         """
-        started, dialogues = time.time(), load_dialogues(test_dataset, **self.run.reading())
-        vectors = vectors_of(self, dialogues)
+        dialogues = load_dialogues(test_dataset, **self.run.reading())
         try:
-            metrics = self._measured(self._dataset(dialogues, "eval"), metric_key_prefix, vectors)
+            dataset = self._dataset(dialogues, "eval")
         except InputError as error:
             logger.warning("No loss is measured: %s", error)
-            metrics = speed_metrics(metric_key_prefix, started, num_samples=len(dialogues))
-        self.control = self.callback_handler.on_predict(
-            self.args, self.state, self.control, metrics
-        )
-        return PredictionOutput(vectors, labels_of(dialogues), metrics)
+            dataset = ExampleDataset(Examples([]), dialogues)
+        return super().predict(dataset, ignore_keys, metric_key_prefix)
 
-    def _measured(
-        self, dataset: ExampleDataset, prefix: str, vectors: Any = None
-    ) -> dict[str, float]:
-        started = time.time()
-        metrics: dict[str, float] = measure(self, dataset)
+    def evaluation_loop(
+        self,
+        dataloader: Any,
+        description: str,
+        prediction_loss_only: bool | None = None,
+        ignore_keys: Any = None,
+        metric_key_prefix: str = "eval",
+    ) -> EvalLoopOutput:
+        """Measure the batches of a data loader, and embed its dialogues where this is asked for."""
+        dataset = dataloader.dataset
+        metrics = measure(self, dataloader)
+        labels = labels_of(dataset.dialogues)
+        vectors: Any = None if prediction_loss_only else vectors_of(self, dataset.dialogues)
         if self.compute_metrics is not None:
-            vectors = vectors_of(self, dataset.dialogues) if vectors is None else vectors
-            metrics |= self.compute_metrics(EvalPrediction(vectors, labels_of(dataset.dialogues)))
-        named = {
-            name if name.startswith(f"{prefix}_") else f"{prefix}_{name}": metrics[name]
-            for name in metrics
-        }
-        batches = math.ceil(len(dataset) / (self.args.eval_batch_size * self.args.world_size))
-        named |= speed_metrics(prefix, started, num_samples=len(dataset), num_steps=batches)
-        return named
+            metrics |= self.compute_metrics(EvalPrediction(vectors, labels))
+        begin = f"{metric_key_prefix}_"
+        named = {f"{begin}{name.removeprefix(begin)}": value for name, value in metrics.items()}
+        return EvalLoopOutput(vectors, labels, named, len(dataset))
 
     def hyperparameter_search(
         self, hp_space: Any = None, compute_objective: Any = None, *args: Any, **kwargs: Any
     ) -> Any:
-        """Search as Trainer does.
-
-        By default for the least loss, or by the sum of what ``compute_metrics`` returns.
-        """
+        """Search as Trainer does, by default for the least ``eval_loss``."""
         return super().hyperparameter_search(
-            hp_space, compute_objective or objective, *args, **kwargs
+            hp_space, compute_objective or itemgetter("eval_loss"), *args, **kwargs
         )

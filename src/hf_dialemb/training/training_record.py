@@ -7,29 +7,24 @@ import math
 import shutil
 import time
 from collections.abc import Mapping, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from accelerate import PartialState
 from accelerate.utils import gather_object
 
-from ..data.corpus_names import data_hash, is_own
 from ..dialogue import Dialogue
 from ..errors import InputError
-from ..evaluation.results.contamination import learnt_sets
 from ..hashing import sha256, text_key
 from ..methods import get_method, origin
 from ..methods.config import own_settings
 from ..methods.layout import Truncation
 from ..storage.files import write_json_atomically
 from ..storage.hardware import describe_hardware
-from ..storage.run_folder import RunFolder, check_same, field_of, read_object
+from ..storage.run_folder import RunFolder, check_same, read_object
 from .data import weights_digest
 from .resuming import last_complete_checkpoint
 from .settings import RunArguments, Settings, facts_of
-
-_NEEDED = ("steps", "dialogues", "examples", "processes", "seconds", "truncation", "checkpoint")
 
 
 def write_record(trainer: Any, output: Path, facts: Mapping[str, Any]) -> None:
@@ -58,30 +53,33 @@ def _settings_by_hand(trainer: Any) -> dict[str, Any]:
 
 
 def _facts(trainer: Any) -> dict[str, Any]:
-    state, dataset = trainer.state, trainer.train_dataset
-    counted = _of_all_processes(trainer.collator.truncation)
-    truncation = (
-        f"{counted}, counted on every pass{' since the run was resumed' if trainer.resumed else ''}"
-    )
-    if trainer.args.dataloader_num_workers:
-        truncation = "truncation was not counted, as other processes made the batches"
-    elif not counted.dialogues:
-        truncation = "truncation was not counted, as an earlier run had made all batches"
+    state = trainer.state
+    dataset = trainer.train_dataset
     return {
         "steps": state.global_step,
         "dialogues": 0 if dataset is None else len(dataset.dialogues),
         "examples": 0 if dataset is None else len(dataset),
         "processes": trainer.args.world_size,
         "hardware": describe_hardware(trainer.args.device.type == "cuda"),
-        "energy": _energy(trainer),
         "resumed_from": None if trainer.resumed is None else trainer.resumed.name,
         "seconds": time.time() - (trainer.started or time.time()),
-        "truncation": truncation,
+        "truncation": _truncation(trainer),
         "checkpoint": Path(state.best_model_checkpoint or "last").name,
         "log": [
             {name: _number(value) for name, value in entry.items()} for entry in state.log_history
         ],
     }
+
+
+def _truncation(trainer: Any) -> str:
+    """Say how much was cut, where this process counted it."""
+    counted = _of_all_processes(trainer.collator.truncation)
+    if trainer.args.dataloader_num_workers:
+        return "truncation was not counted, as other processes made the batches"
+    if not counted.dialogues:
+        return "truncation was not counted, as an earlier run had made all batches"
+    since = " since the run was resumed" if trainer.resumed else ""
+    return f"{counted}, counted on every pass{since}"
 
 
 def _of_all_processes(count: Truncation) -> Truncation:
@@ -95,22 +93,6 @@ def _of_all_processes(count: Truncation) -> Truncation:
 def _number(value: Any) -> Any:
     """Return None for the infinite gradient of a step that mixed precision skips."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _energy(trainer: Any) -> dict[str, Any] | None:
-    """Return what codecarbon measured; None unless ``report_to`` names it."""
-    trackers = (
-        getattr(callback, "tracker", None) for callback in trainer.callback_handler.callbacks
-    )
-    measured: Any = next(
-        filter(None, (getattr(tracker, "final_emissions_data", None) for tracker in trackers)), None
-    )
-    return measured and {
-        "kwh": measured.energy_consumed,
-        "co2eq_kg": measured.emissions,
-        "country": measured.country_name,
-        "tool": f"codecarbon {metadata.version('codecarbon')}",
-    }
 
 
 def recorded_settings(settings: Settings) -> dict[str, Any]:
@@ -134,7 +116,9 @@ def starting_point(
 
     Only the main process writes.
     """
-    folder, state, fingerprint = RunFolder(output), PartialState(), settings.fingerprint()
+    folder = RunFolder(output)
+    state = PartialState()
+    fingerprint = settings.fingerprint()
     data = _decisive_data(settings.run, dialogues, dev)
     with state.main_process_first():
         others = folder.checkpoints() + [
@@ -205,28 +189,18 @@ def trainings_behind(run: Path) -> list[dict[str, Any]]:
 
 
 def _training(folder: RunFolder, report: dict[str, Any]) -> dict[str, Any]:
-    run, settings = folder.path, folder.settings()
-    for name in ("method", "corpus", "checkpoint_selection", "seed"):
-        field_of(settings, name, str(folder.settings_file), folder.REMEDY)
-    for name in _NEEDED:
-        field_of(report, name, str(folder.report_file), folder.REMEDY)
+    run = folder.path
+    settings = folder.settings()
     kept = {name: value for name, value in report.items() if name != "log"}
     backbone = settings.get("backbone")
     if isinstance(backbone, str) and Path(backbone).is_dir():
         # no name on the Hub, which has an organisation before it
         settings["backbone"] = Path(backbone).resolve().name
-    record = {
+    return {
         "name": run.resolve().name,
         "settings": without_places(settings),
         "report": without_places(kept),
     }
-    # results files name them without their folder, and others may have the same name
-    own = {
-        without_places(corpus): data_hash(corpus) if Path(corpus).expanduser().exists() else None
-        for corpus, split in sorted(learnt_sets(settings))
-        if not split and is_own(corpus)
-    }
-    return {**record, "own_files": own} if own else record
 
 
 def without_places(value: Any) -> Any:

@@ -23,7 +23,6 @@ from ..errors import InputError
 from ..methods import get_method
 from ..methods.backbone_model import MethodModel
 from ..methods.encoding import DialogueEncoder, encode
-from ..metrics.vectors import unit
 from ..storage.adapters import without_adapters
 from ..storage.files import check_not_read, check_writable, locked
 from ..storage.pretrained import resolve_backbone
@@ -31,7 +30,7 @@ from ..storage.run_folder import RunFolder
 from .arguments import make_settings
 from .data import ExampleDataset, given_examples, make_examples
 from .dialogues import dev_dialogues, training_dialogues
-from .measuring import compared, hold_out, score, tell
+from .held_out import compared, hold_out, score, tell
 from .resuming import restore_finished
 from .settings import SELECTIONS, Report, Settings
 from .trainer import DialogueTrainer, publish
@@ -40,7 +39,6 @@ from .training_record import recorded_settings, starting_point
 logger = logging.getLogger(__name__)
 
 _CENTER_SAMPLE = 500
-_PER_AXIS = 5  # dialogues without which an axis would be of those dialogues alone
 
 
 def train(
@@ -118,7 +116,8 @@ def run_training(
     check_writable(RunFolder(output).settings_file)
     main = PartialState().is_main_process
     with locked(output, "choose another --output_dir") if main else nullcontext():
-        run, started = settings.run, time.time()
+        run = settings.run
+        started = time.time()
         method = get_method(run.method)
         backbone = run.backbone if method.from_scratch else resolve_backbone(str(run.backbone))
         check_not_read(output, *filter(None, [backbone]))
@@ -131,7 +130,8 @@ def run_training(
             _publish(settings, report)
             return output
         trainer = build_trainer(settings, backbone, dialogues, dev, report, callbacks)
-        trainer.started, trainer.recorded = started, recorded_settings(settings)
+        trainer.started = started
+        trainer.recorded = recorded_settings(settings)
         if checkpoint is not None:
             report(f"Resuming from {checkpoint}")
         before = score(trainer, held_out)
@@ -166,7 +166,8 @@ def build_trainer(
     callbacks: Sequence[Any] = (),
 ) -> DialogueTrainer:
     """Build the model of a run and the trainer of its examples."""
-    run, args = settings.run, settings.training
+    run = settings.run
+    args = settings.training
     method = get_method(run.method)
     set_seed(args.seed)  # heads begin at random
     model, tokenizer = _untrained(settings, backbone, dialogues)
@@ -182,8 +183,10 @@ def build_trainer(
         )
     # Trainer evaluates where it saves, and ends with the best checkpoint
     if run.checkpoint_selection != "last":
-        args.eval_strategy, args.eval_steps = args.save_strategy, args.save_steps
-        args.load_best_model_at_end, args.metric_for_best_model = True, run.checkpoint_selection
+        args.eval_strategy = args.save_strategy
+        args.eval_steps = args.save_steps
+        args.load_best_model_at_end = True
+        args.metric_for_best_model = run.checkpoint_selection
         args.greater_is_better = SELECTIONS[run.checkpoint_selection]
     trainer = DialogueTrainer(
         model,
@@ -195,10 +198,10 @@ def build_trainer(
         callbacks=list(callbacks),
     )
     shards = trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled
-    if shards and (run.center or run.main_axes or run.average_with_backbone or run.rank):
+    if shards and (run.center or run.average_with_backbone or run.rank):
         raise InputError(
-            "center, main_axes, average_with_backbone, rank: got settings that need all weights in "
-            "one place, but FSDP or DeepSpeed shards them; leave them out, or train without it"
+            "center, average_with_backbone, rank: got settings that need all weights in one "
+            "place, but FSDP or DeepSpeed shards them; leave them out, or train without it"
         )
     return trainer
 
@@ -230,8 +233,8 @@ def _finish(
     if trainer.is_world_process_zero():
         if settings.run.average_with_backbone:
             _average(model, str(backbone), settings)
-        if settings.run.center or settings.run.main_axes:
-            _center(model, trainer, dialogues, settings.run.main_axes or 0)
+        if settings.run.center:
+            _center(model, trainer, dialogues)
 
 
 def check_finite(model: nn.Module, log: Sequence[dict[str, float]]) -> None:
@@ -268,16 +271,11 @@ def _average(model: MethodModel, backbone: str, settings: Settings) -> None:
 
 
 def _center(
-    model: DialogueEncoder, trainer: DialogueTrainer, dialogues: Sequence[Dialogue], axes: int
+    model: DialogueEncoder, trainer: DialogueTrainer, dialogues: Sequence[Dialogue]
 ) -> None:
-    """Store the mean embedding of some training dialogues as the centre, and the main axes."""
+    """Store the mean embedding of some training dialogues as the centre."""
     rows = np.random.default_rng(trainer.args.seed).permutation(len(dialogues))[:_CENTER_SAMPLE]
     vectors = encode(
         model, trainer.collator.tokenizer, [dialogues[row] for row in rows], show_progress=True
     )
-    if axes and len(vectors) >= _PER_AXIS * axes:
-        vectors = unit(vectors)
-        main = np.linalg.svd(vectors - vectors.mean(axis=0), full_matrices=False)[2][:axes]
-        model.config.main_axes = len(main)
-        model.register_buffer("axes", torch.from_numpy(main).to(model.center))
     model.center.add_(torch.from_numpy(vectors.mean(axis=0)).to(model.center))

@@ -14,7 +14,7 @@ from hf_dialemb import load_dialogues
 from hf_dialemb.apps.files.columns import lay_out
 from hf_dialemb.apps.files.findings import Notes
 from hf_dialemb.apps.flow.exports import as_cell
-from hf_dialemb.apps.search.dialogue_index import read_topics
+from hf_dialemb.apps.search.topic_labels import read_topics
 from hf_dialemb.errors import InputError
 
 

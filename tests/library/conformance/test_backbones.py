@@ -55,22 +55,25 @@ def before_and_after(folder: str, dialogues, output: Path) -> tuple[np.ndarray, 
     )
 
 
-@pytest.mark.habit(
+POOLING = pytest.mark.habit(
     "backbone with cls (BGE), last-token (Qwen3-Embedding) or mean pooling", "its pooling is kept"
 )
+PROMPT = pytest.mark.habit("backbone with prompts (E5)", "the default prompt is kept")
+
+
 @pytest.mark.parametrize(
-    "form", ["bert cls right", "bert mean right", "qwen3 lasttoken left", "qwen3 lasttoken right"]
+    ("form", "options"),
+    [
+        pytest.param("bert cls right", {}, marks=POOLING),
+        pytest.param("bert mean right", {}, marks=POOLING),
+        pytest.param("qwen3 lasttoken left", {}, marks=POOLING),
+        pytest.param("qwen3 lasttoken right", {}, marks=POOLING),
+        pytest.param("bert mean right", PROMPTS, marks=PROMPT),
+    ],
 )
-def test_pooling_is_kept(form, tiny_bert, sample_dialogues, tmp_path):
+def test_pooling_and_prompts_are_kept(form, options, tiny_bert, sample_dialogues, tmp_path):
     architecture, pooling, side = form.split()
-    folder = sentence_model(tmp_path, tiny_bert, architecture, pooling, side=side)
-    expected, vectors = before_and_after(folder, sample_dialogues, tmp_path / "run")
-    assert np.abs(vectors - expected).max() <= 1e-5
-
-
-@pytest.mark.habit("backbone with prompts (E5)", "the default prompt is kept")
-def test_the_default_prompt_is_kept(tiny_bert, sample_dialogues, tmp_path):
-    folder = sentence_model(tmp_path, tiny_bert, "bert", "mean", **PROMPTS)
+    folder = sentence_model(tmp_path, tiny_bert, architecture, pooling, side=side, **options)
     expected, vectors = before_and_after(folder, sample_dialogues, tmp_path / "run")
     assert np.abs(vectors - expected).max() <= 1e-5
 
@@ -85,11 +88,23 @@ def test_a_normalised_backbone_keeps_its_directions(tiny_bert, sample_dialogues,
     assert cosines.min() >= 1 - 1e-6
 
 
-@pytest.mark.habit("backbone with a Dense module (EmbeddingGemma)", "refused: name one without")
-def test_a_dense_module_is_refused_by_name(tiny_bert, sample_dialogues, tmp_path):
-    folder = sentence_model(tmp_path, tiny_bert, "bert", "mean", Dense(16, 8))
-    with pytest.raises(InputError, match="Dense"):
-        before_and_after(folder, sample_dialogues, tmp_path / "run")
+DENSE = pytest.mark.habit(
+    "backbone with a Dense module (EmbeddingGemma)", "refused: name one without"
+)
+MAX = pytest.mark.habit("backbone with max pooling", "refused: name another")
+
+
+@pytest.mark.parametrize(
+    ("pooling", "modules", "reason"),
+    [
+        pytest.param("mean", [Dense(16, 8)], "Dense", marks=DENSE),
+        pytest.param("max", [], "max pooling", marks=MAX),
+    ],
+)
+def test_what_cannot_be_kept_is_refused_by_name(pooling, modules, reason, tiny_bert, tmp_path):
+    folder = sentence_model(tmp_path, tiny_bert, "bert", pooling, *modules)
+    with pytest.raises(InputError, match=reason):
+        get_method("dse").model_class.from_backbone(folder)
 
 
 @pytest.mark.slow
@@ -191,22 +206,9 @@ def test_a_run_over_a_backbone_with_code_is_not_exported(tiny_bert, tmp_path):
 
 
 @pytest.mark.habit(
-    "backbone whose weights are int8, or of another architecture than named", "refused"
+    "backbone whose weights are int8, in one file, in shards or in a .bin file", "refused"
 )
-def test_weights_of_another_kind_are_refused(tiny_bert, tmp_path):
-    rounded = shutil.copytree(tiny_bert, tmp_path / "rounded")
-    weights = load_file(rounded / "model.safetensors")
-    save_file(
-        {name: (20 * value).to(torch.int8) for name, value in weights.items()},
-        rounded / "model.safetensors",
-    )
-    for load in (get_method("dse").model_class.from_backbone, hf_dialemb.load_encoder):
-        with pytest.raises(InputError, match=r"8 bits \(int8\)"):
-            load(str(rounded))
-
-
-@pytest.mark.habit("backbone whose weights are int8, in shards or in a .bin file", "refused")
-@pytest.mark.parametrize("form", ["shards", "bin", "older bin"])
+@pytest.mark.parametrize("form", ["one file", "shards", "bin", "older bin"])
 def test_rounded_weights_are_refused_in_every_form(form, tiny_bert, tmp_path):
     folder = shutil.copytree(tiny_bert, tmp_path / "backbone")
     weights = {
@@ -214,7 +216,9 @@ def test_rounded_weights_are_refused_in_every_form(form, tiny_bert, tmp_path):
         for name, value in load_file(folder / "model.safetensors").items()
     }
     (folder / "model.safetensors").unlink()
-    if form != "shards":
+    if form == "one file":
+        save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    elif form != "shards":
         torch.save(
             weights, folder / "pytorch_model.bin", _use_new_zipfile_serialization=form == "bin"
         )
@@ -266,10 +270,3 @@ def test_dial2vec_warns_of_another_pooling(tiny_bert, tmp_path, caplog):
     folder = sentence_model(tmp_path, tiny_bert, "bert", "cls")
     get_method("dial2vec").model_class.from_backbone(folder)
     assert "loses its cls pooling" in caplog.text
-
-
-@pytest.mark.habit("backbone with max pooling", "refused: name another")
-def test_another_pooling_is_refused(tiny_bert, tmp_path):
-    folder = sentence_model(tmp_path, tiny_bert, "bert", "max")
-    with pytest.raises(InputError, match="max pooling"):
-        get_method("dse").model_class.from_backbone(folder)

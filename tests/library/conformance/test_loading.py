@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from afresh import COMMAND, printed_afresh
+from afresh import printed_afresh
 from commands import main
-from exports import save
 from hub_server import TOKEN, run_hub
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.util import cos_sim
@@ -19,7 +18,6 @@ from test_backbones import with_code
 from hf_dialemb import load_encoder
 from hf_dialemb.encoders.load_encoder import EncoderRun
 from hf_dialemb.errors import InputError
-from hf_dialemb.methods import get_method
 
 TEXTS = ["I need a cheap hotel.", "My card was stolen!", "Yes."]
 DIALOGUES = [
@@ -130,7 +128,8 @@ for name in ("org/plain", "org/sentence", "org/dial2vec"):
     assert encoders["tag"].source.options["revision"] == "v1"
     fingerprints = {way: encoder.fingerprint for way, encoder in encoders.items()}
     assert fingerprints["tag"] != fingerprints["main"]
-    vectors |= {f"{name} {way}": encoder.encode_utterances(TEXTS) for way, encoder in encoders.items()}
+    for way, encoder in encoders.items():
+        vectors[f"{name} {way}"] = encoder.encode_utterances(TEXTS)
 commit = load_encoder("org/plain", revision=commit)
 assert commit.fingerprint == load_encoder("org/plain", revision="v1").fingerprint
 np.savez(file, commit=commit.encode_utterances(TEXTS), **vectors)
@@ -191,72 +190,6 @@ def test_models_load_at_a_revision_with_a_token_into_a_cache(
             name
         )
     assert np.array_equal(vectors["commit"], vectors["org/plain tag"])
-
-
-BACKBONES = """
-import json, sys
-from pathlib import Path
-import hf_dialemb
-from hf_dialemb.errors import InputError
-place = Path(sys.argv[1])
-options = {"max_steps": 1, "per_device_train_batch_size": 4, "learning_rate": 1e-12, "disable_tqdm": True}
-for name, backbone in (("old", "org/plain@v1"), ("new", "org/plain")):
-    run = hf_dialemb.train("dse", "sample", output_dir=place / name, backbone=backbone, max_dialogues=8, **options)
-    run.encoder()
-try:
-    hf_dialemb.train("dse", "sample", output_dir=place / "none", backbone="org/plain@v2", max_dialogues=8, **options)
-    raise SystemExit("trained")
-except InputError as error:
-    assert "'org/plain@v2'" in str(error), error
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.habit(
-    "train(backbone='org/name@v1'), dialemb rank --model org/name@v1", "works; digests are recorded"
-)
-def test_a_training_starts_from_a_revision_and_records_its_weights(tiny_bert, later, tmp_path):
-    folders = {"old": tiny_bert, "new": str(later)}
-    with run_hub() as hub:
-        for name, folder in folders.items():
-            hub.fill("models", "org/plain", folder, "v1" if name == "old" else "")
-        printed_afresh(BACKBONES, tmp_path, environment=hub.environment(tmp_path / "home"))
-    digests = set()
-    for name, folder in folders.items():
-        vectors = load_encoder(tmp_path / name).encode_utterances(TEXTS)
-        assert np.abs(vectors - load_encoder(folder).encode_utterances(TEXTS)).max() <= 1e-5
-        digests.add(
-            json.loads((tmp_path / name / "training_data.json").read_text())["backbone_sha256"]
-        )
-    assert len(digests) == 2
-
-
-@pytest.mark.slow
-def test_responses_are_ranked_by_a_revision(tiny_bert, tmp_path):
-    save(
-        get_method("transformer_dual_encoder").model_class.build(tiny_bert, ()), tmp_path / "ranker"
-    )
-    (tmp_path / "calls.jsonl").write_text(json.dumps({"messages": DIALOGUES[0]}))
-    (tmp_path / "pool.txt").write_text("\n".join(TEXTS))
-    words = [
-        "rank",
-        "--context",
-        tmp_path / "calls.jsonl",
-        "--candidates",
-        tmp_path / "pool.txt",
-        "--model",
-    ]
-    with run_hub() as hub:
-        hub.fill("models", "org/ranker", tmp_path / "ranker", "v1")
-        (tmp_path / "empty").mkdir()
-        hub.fill("models", "org/ranker", tmp_path / "empty")
-        names = ("org/ranker@v1", str(tmp_path / "ranker"))
-        first, second = (
-            printed_afresh(COMMAND, *words, name, environment=hub.environment(tmp_path / "home"))
-            for name in names
-        )
-    assert first == second
-    assert TEXTS[1] in first
 
 
 @pytest.mark.habit("load(trust_remote_code=True)", "works; without it, refused in one sentence")

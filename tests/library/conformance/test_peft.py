@@ -22,11 +22,11 @@ CONFIG = {
     "target_modules": ["query", "value"],
     "init_lora_weights": "gaussian",
 }
-MODELS = [Dial2VecModel, DSEModel, DialogueCSEModel, Dialog2FlowModel]
+MODELS = [Dial2VecModel, DSEModel, DialogueCSEModel, Dialog2FlowModel, TransformerDualEncoderModel]
 
 
 def saved(model_class, tiny_bert, folder):
-    model, tokenizer = model_class.from_backbone(tiny_bert)
+    model, tokenizer = model_class.build(tiny_bert, ())
     return AutoModel.from_pretrained(save((model, tokenizer), folder)), tokenizer
 
 
@@ -123,10 +123,7 @@ def test_a_training_of_an_adapter_is_resumed(way, tiny_bert, sample_dialogues, t
     for checkpoint in (None, str(tmp_path / "run" / "checkpoint-2")):
         torch.manual_seed(0)
         model, tokenizer = saved(DSEModel, tiny_bert, tmp_path / "base")
-        if way == "add_adapter":
-            model.add_adapter(peft.LoraConfig(**CONFIG))
-        else:
-            model = peft.get_peft_model(model, peft.LoraConfig(**CONFIG))
+        model = adapted(model, way)
         trainer = trainer_of(
             model, tokenizer, tmp_path / "run", sample_dialogues[:16], max_steps=4, save_steps=2
         )
@@ -159,15 +156,6 @@ def test_the_best_adapter_is_kept(tiny_bert, sample_dialogues, tmp_path):
     }
     assert losses[1] != losses[2]
     assert trainer.evaluate()["eval_loss"] == pytest.approx(max(losses.values()))
-
-
-@pytest.mark.habit("peft over a ranker of responses", "works")
-def test_an_adapter_over_a_ranker(tiny_bert, sample_dialogues, tmp_path):
-    ranker, tokenizer = TransformerDualEncoderModel.build(tiny_bert, ())
-    model = adapted(AutoModel.from_pretrained(save((ranker,), tmp_path / "base")))
-    expected = load_encoder(model, tokenizer=tokenizer).encode(sample_dialogues[:3])
-    save((model, tokenizer), tmp_path / "adapter")
-    assert_same(load_encoder(str(tmp_path / "adapter")), sample_dialogues[:3], expected)
 
 
 @pytest.mark.slow

@@ -19,7 +19,11 @@ import sys
 import numpy as np
 import torch
 from datasets import Dataset
-from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+from sentence_transformers import (
+    SentenceTransformer,
+    SentenceTransformerTrainer,
+    SentenceTransformerTrainingArguments,
+)
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 from transformers import AutoModel, AutoTokenizer
 sys.modules["hf_dialemb"] = None
@@ -34,10 +38,11 @@ with torch.inference_mode():
 mask = batch["attention_mask"].unsqueeze(-1)
 means = (output.last_hidden_state * mask).sum(1) / mask.sum(1)
 vectors["AutoModel"] = (output.pooler_output if options["trust_remote_code"] else means).numpy()
-pairs = Dataset.from_dict({"anchor": ["A hotel.", "My card is lost."], "positive": ["Which one?", "Since when?"]})
+columns = {"anchor": ["A hotel.", "My card is lost."], "positive": ["Which one?", "Since when?"]}
 settings = {"max_steps": 1, "learning_rate": 0.0, "report_to": "none", "use_cpu": True}
 arguments = SentenceTransformerTrainingArguments(sys.argv[2], **settings)
-trainer = SentenceTransformerTrainer(model, arguments, pairs, loss=MultipleNegativesRankingLoss(model))
+loss = MultipleNegativesRankingLoss(model)
+trainer = SentenceTransformerTrainer(model, arguments, Dataset.from_dict(columns), loss=loss)
 trainer.train()
 model.push_to_hub("org/calls", exist_ok=True)
 again = SentenceTransformer("org/calls", device="cpu", **options)

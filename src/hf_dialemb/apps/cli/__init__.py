@@ -59,6 +59,8 @@ def _of_libraries(error: Exception) -> str:
         return "there is not enough memory; give fewer or shorter dialogues"
     if number := re.search(r"\(os error (\d+)\)", text):  # raised by a library in Rust
         return f"I/O: {os.strerror(int(number[1]))}; free space or change the rights, and run again"
+    if "inline_container.cc" in text:  # torch.save on a full disk
+        return "I/O: a checkpoint cannot be written; free space and run again"
     if type(error).__module__.startswith("safetensors"):
         return f"safetensors: {error}; free space or fetch the checkpoint again"
     return ""

@@ -18,6 +18,7 @@ from .parser import (
     DATA,
     READING,
     Commands,
+    Options,
     add_command,
     add_group,
     conversations,
@@ -33,6 +34,36 @@ example: dialemb corpus check calls.csv --columns id=call,role=speaker,content=t
 _LEAKAGE = """\
 example: dialemb corpus leakage --train multiwoz/train sgd/train --evaluation multiwoz/test
   --data-dir data --output leakage.json"""
+_CANDIDATES_OPTIONS: Options = {
+    "--num-candidates": {"type": int, "default": 20, "help": "the true one included (default: 20)"},
+    "--responses": {
+        "default": "any",
+        "choices": ["assistant", "any", "last"],
+        "help": "which turns are responses: the assistant's, all but the first, or only the last",
+    },
+    "--seed": {"type": int, "default": 13, "help": "for random draws (default: 13)"},
+    "--output": {"type": Path, "required": True, "help": "file to write (JSONL)"},
+    **corpus_options("test"),
+}
+_CONVERT_OPTIONS: Options = {
+    "corpus": {"help": CORPUS},
+    "--mask": {"action": "store_true", "help": "replace addresses, numbers, links and names"},
+    "--mask-names": {"type": Path, "metavar": "FILE", "help": "names to mask too, one per line"},
+    "--output": {"type": Path, "required": True, "help": "the file to write, .jsonl or .jsonl.gz"},
+    **corpus_options("all"),
+}
+_SHOW_OPTIONS: Options = {
+    "--id": {"required": True, "help": "the dialogue's id, or its number as #12"},
+    **corpus_options("test"),
+}
+_SETS = {"nargs": "+", "required": True, "metavar": "CORPUS/SPLIT", "help": "sets, or all"}
+_LEAKAGE_OPTIONS: Options = {
+    "--train": _SETS,
+    "--evaluation": _SETS,
+    "--output": {"type": Path, "help": "write the report here (JSON)"},
+    **DATA,
+    **READING,
+}
 
 
 def add(commands: Commands) -> None:
@@ -44,22 +75,7 @@ def add(commands: Commands) -> None:
         _candidates,
         "hide each true response among others, so that all models rank the same candidates",
         "example: dialemb corpus candidates multiwoz --responses assistant --output test.jsonl",
-        {
-            "--num-candidates": {
-                "type": int,
-                "default": 20,
-                "help": "the true one included (default: 20)",
-            },
-            "--responses": {
-                "default": "any",
-                "choices": ["assistant", "any", "last"],
-                "help": "which turns are responses: the assistant's, all but the first, or only "
-                "the last",
-            },
-            "--seed": {"type": int, "default": 13, "help": "for random draws (default: 13)"},
-            "--output": {"type": Path, "required": True, "help": "file to write (JSONL)"},
-            **corpus_options("test"),
-        },
+        _CANDIDATES_OPTIONS,
         conversations("corpus"),
     )
     add_command(
@@ -84,24 +100,7 @@ def add(commands: Commands) -> None:
         _convert,
         "convert conversations from any form into JSONL, with roles instead of names",
         "example: dialemb corpus convert calls.xlsx --output calls.jsonl",
-        {
-            "corpus": {"help": CORPUS},
-            "--mask": {
-                "action": "store_true",
-                "help": "replace addresses, numbers, links and names",
-            },
-            "--mask-names": {
-                "type": Path,
-                "metavar": "FILE",
-                "help": "names to mask too, one per line",
-            },
-            "--output": {
-                "type": Path,
-                "required": True,
-                "help": "the file to write, .jsonl or .jsonl.gz",
-            },
-            **corpus_options("all"),
-        },
+        _CONVERT_OPTIONS,
     )
     add_command(
         actions,
@@ -118,27 +117,11 @@ def add(commands: Commands) -> None:
         _show,
         "print one dialogue",
         "example: dialemb corpus show sgd --data-dir data --id test/1_00000",
-        {
-            "--id": {"required": True, "help": "the dialogue's id, or its number as #12"},
-            **corpus_options("test"),
-        },
+        _SHOW_OPTIONS,
         conversations("corpus"),
     )
-    sets = {"nargs": "+", "required": True, "metavar": "CORPUS/SPLIT", "help": "sets, or all"}
-    add_command(
-        actions,
-        "leakage",
-        _leakage,
-        "find what evaluation sets and training sets share, exactly or nearly",
-        _LEAKAGE,
-        {
-            "--train": sets,
-            "--evaluation": sets,
-            "--output": {"type": Path, "help": "write the report here (JSON)"},
-            **DATA,
-            **READING,
-        },
-    )
+    summary = "find what evaluation sets and training sets share, exactly or nearly"
+    add_command(actions, "leakage", _leakage, summary, _LEAKAGE, _LEAKAGE_OPTIONS)
 
 
 def _candidates(options: argparse.Namespace) -> None:

@@ -10,11 +10,10 @@ from pathlib import Path
 from ...errors import InputError
 from ...storage.files import check_not_read
 from .parser import (
-    DATA,
     LOADING,
     METHOD,
-    READING,
     Commands,
+    Options,
     add_command,
     add_group,
     chosen_model,
@@ -96,8 +95,6 @@ export wrote. With --repo-type space a metric's name will do, with --repo-type d
 dialemb papers corpus unify wrote. If it stops, run it again. Log in with 'hf auth login'.
 
 example: dialemb publish runs/calls --repo-id org/calls --private"""
-_DISTIL = """\
-example: dialemb model distil sgd/train multiwoz/train --model runs/merged --output runs/static"""
 _CARD = """\
 Figures come from dialemb papers benchmark or dialemb evaluate, for the model and for its backbone.
 If the model learnt from your own file, give that file's licence:
@@ -109,6 +106,85 @@ example: dialemb model card --model published/dse-minilm --run runs/dse-minilm
 QUERY = "I want to see a flat before I rent it"
 TASK, SHOWN = "response-selection", ("top1", "top10", "mrr")
 """What the training teaches, which turn follows, and the figures that are printed."""
+_DEMO_OPTIONS: Options = {
+    "--output": {
+        "type": Path,
+        "default": "demo",
+        "help": "folder for everything the demo writes (default: demo)",
+    },
+    "--max-steps": {"type": int, "help": "shorten the training"},
+}
+_TRAIN_OPTIONS: Options = {
+    "--config": {"help": "a recipe's name, or a YAML file of settings"},
+    "--list-settings": {"action": "store_true", "help": "print every setting with its default"},
+}
+_EVALUATE_OPTIONS: Options = {
+    "--model": {"nargs": "+", "help": "folders, Hub ids, encoders of the package"},
+    "--level": {
+        "dest": "model_level",
+        "choices": ["dialogue", "utterances"],
+        "help": "of models of texts: read a dialogue at once, or average its utterances",
+    },
+    "--vectors": {"type": Path, "help": "also measure vectors that dialemb embed wrote"},
+    "--task": {
+        "nargs": "+",
+        "default": [],
+        "help": "tasks, see below (default: what suits the corpus)",
+    },
+    "--output": {
+        "type": Path,
+        "default": "results.json",
+        "help": "results file (default: results.json)",
+    },
+    "--limit": {"type": int, "help": "measure on a fixed random sample of this many"},
+    "--seeds": {
+        "type": int,
+        "default": 10,
+        "help": "repeats with other random seeds (default: 10)",
+    },
+    **LOADING,
+    **corpus_options("test"),
+}
+_EXPORT_OPTIONS: Options = {
+    "--model": {"required": True, "help": "folder of the training or a checkpoint"},
+    "--output": {"type": Path, "required": True, "help": "folder to write; must not exist yet"},
+    "--dtype": {"choices": ["bf16", "fp16", "fp32"], "help": "precision of the weights"},
+    **METHOD,
+}
+_PUBLISH_OPTIONS: Options = {
+    "path": {"type": Path, "help": "the folder"},
+    "--repo-id": {"required": True, "help": "where to: org/name; created if absent"},
+    "--repo-type": {"default": "model", "help": "model, space or dataset (default: model)"},
+    "--private": {"action": "store_true", "help": "create a private repository"},
+    "--revision": {"help": "branch, created if absent (default: main)"},
+    "--dry-run": {"action": "store_true", "help": "only list the files and what stands in the way"},
+    "--include": {
+        "nargs": "+",
+        "default": [],
+        "metavar": "PATTERN",
+        "help": "send these files too, which are no part of an export",
+    },
+    **METHOD,
+}
+_CARD_OPTIONS: Options = {
+    "--model": {"type": Path, "required": True, "help": "what dialemb export wrote"},
+    "--run": {"dest": "training", "type": Path, "required": True, "help": "folder of the training"},
+    "--results": {
+        "type": Path,
+        "nargs": "+",
+        "default": [],
+        "help": "results files of the model, if any",
+    },
+    "--repo-id": {"help": "where you will publish it (default: org/FOLDER)"},
+    "--corpus-licence": {
+        "nargs": "+",
+        "default": [],
+        "metavar": "NAME=TERMS:LICENCE",
+        "help": "see above",
+    },
+    "--record": {"type": Path, "help": "keep the card's sources in this file"},
+    **METHOD,
+}
 
 
 def add(commands: Commands) -> None:
@@ -119,28 +195,10 @@ def add(commands: Commands) -> None:
         _demo,
         "train on a part of STAR in the package; measure, export, search and draw a flow",
         "example: dialemb demo --output demo",
-        {
-            "--output": {
-                "type": Path,
-                "default": "demo",
-                "help": "folder for everything the demo writes (default: demo)",
-            },
-            "--max-steps": {"type": int, "help": "shorten the training"},
-        },
+        _DEMO_OPTIONS,
     )
     train = add_command(
-        commands,
-        "train",
-        _train,
-        "train an encoder from dialogues",
-        _TRAIN,
-        {
-            "--config": {"help": "a recipe's name, or a YAML file of settings"},
-            "--list-settings": {
-                "action": "store_true",
-                "help": "print every setting with its default",
-            },
-        },
+        commands, "train", _train, "train an encoder from dialogues", _TRAIN, _TRAIN_OPTIONS
     )
     train.set_defaults(takes_settings=True)
     train.names = _recipes
@@ -150,33 +208,7 @@ def add(commands: Commands) -> None:
         _evaluate,
         "compare encoders on a labelled corpus",
         _EVALUATE,
-        {
-            "--model": {"nargs": "+", "help": "folders, Hub ids, encoders of the package"},
-            "--level": {
-                "dest": "model_level",
-                "choices": ["dialogue", "utterances"],
-                "help": "of models of texts: read a dialogue at once, or average its utterances",
-            },
-            "--vectors": {"type": Path, "help": "also measure vectors that dialemb embed wrote"},
-            "--task": {
-                "nargs": "+",
-                "default": [],
-                "help": "tasks, see below (default: what suits the corpus)",
-            },
-            "--output": {
-                "type": Path,
-                "default": "results.json",
-                "help": "results file (default: results.json)",
-            },
-            "--limit": {"type": int, "help": "measure on a fixed random sample of this many"},
-            "--seeds": {
-                "type": int,
-                "default": 10,
-                "help": "repeats with other random seeds (default: 10)",
-            },
-            **LOADING,
-            **corpus_options("test"),
-        },
+        _EVALUATE_OPTIONS,
         conversations("corpus"),
     )
     evaluate.names = _tasks
@@ -186,17 +218,7 @@ def add(commands: Commands) -> None:
         _export,
         "turn a trained checkpoint into a form that other libraries load, and check it",
         "example: dialemb export --model runs/dial2vec-minilm --output published/dial2vec",
-        {
-            "--model": {"required": True, "help": "folder of the training or a checkpoint"},
-            "--output": {
-                "type": Path,
-                "required": True,
-                "help": "folder to write; must not exist yet",
-            },
-            "--dtype": {"choices": ["bf16", "fp16", "fp32"], "help": "precision of the weights"},
-            "--max-shard-size": {"help": "largest file of weights, such as 1GB"},
-            **METHOD,
-        },
+        _EXPORT_OPTIONS,
     )
     add_command(
         commands,
@@ -204,97 +226,16 @@ def add(commands: Commands) -> None:
         _publish,
         "publish a model, a metric or a dataset on the Hub in one commit",
         _PUBLISH,
-        {
-            "path": {"type": Path, "help": "the folder"},
-            "--repo-id": {"required": True, "help": "where to: org/name; created if absent"},
-            "--repo-type": {"default": "model", "help": "model, space or dataset (default: model)"},
-            "--private": {"action": "store_true", "help": "create a private repository"},
-            "--revision": {"help": "branch, created if absent (default: main)"},
-            "--dry-run": {
-                "action": "store_true",
-                "help": "only list the files and what stands in the way",
-            },
-            "--include": {
-                "nargs": "+",
-                "default": [],
-                "metavar": "PATTERN",
-                "help": "send these files too, which are no part of an export",
-            },
-            "--verify": {"action": "store_true", "help": "download it afterwards and compare it"},
-            **METHOD,
-        },
+        _PUBLISH_OPTIONS,
     )
-    group = add_group(commands, "model", "distil a model, or write its card")
-    add_command(
-        group,
-        "distil",
-        _distil,
-        "distil an encoder of texts into a table of word vectors, small and fast",
-        _DISTIL,
-        {
-            "corpus": {"nargs": "+", "help": "sets to learn from: sgd/train, files, ..."},
-            "--model": {"required": True, "help": "an encoder of texts, the teacher"},
-            "--exclude": {
-                "nargs": "+",
-                "metavar": "SET",
-                "help": "evaluation sets to keep out, as sgd/test",
-            },
-            "--output": {
-                "type": Path,
-                "required": True,
-                "help": "folder to write; must not exist yet",
-            },
-            "--dimensions": {
-                "type": int,
-                "default": 256,
-                "help": "width of the vectors (default: 256)",
-            },
-            "--runs": {
-                "type": int,
-                "default": 60000,
-                "help": "most texts of several turns (default: 60000)",
-            },
-            "--passes": {
-                "type": int,
-                "default": 6,
-                "help": "how often it sees each text (default: 6)",
-            },
-            "--seed": {"type": int, "default": 0, "help": "for drawing texts (default: 0)"},
-            **METHOD,
-            **DATA,
-            **READING,
-        },
-    )
+    group = add_group(commands, "model", "write the card of a model")
     add_command(
         group,
         "card",
         _card,
         "write the model card of an exported folder from its results",
         _CARD,
-        {
-            "--model": {"type": Path, "required": True, "help": "what dialemb export wrote"},
-            "--run": {
-                "dest": "training",
-                "type": Path,
-                "required": True,
-                "help": "folder of the training",
-            },
-            "--results": {
-                "type": Path,
-                "nargs": "+",
-                "default": [],
-                "help": "results files of the model, if any",
-            },
-            "--repo-id": {"help": "where you will publish it (default: org/FOLDER)"},
-            "--corpus-licence": {
-                "nargs": "+",
-                "default": [],
-                "metavar": "NAME=TERMS:LICENCE",
-                "help": "see above",
-            },
-            "--record": {"type": Path, "help": "keep the card's sources in this file"},
-            **METHOD,
-        },
+        _CARD_OPTIONS,
     )
 
 
@@ -402,27 +343,18 @@ def _tasks() -> str:
 def _export(options: argparse.Namespace) -> None:
     from ...hub.export import export
 
-    more = named(options, "dtype", "max_shard_size")
+    more = named(options, "dtype")
     say(f"Wrote {export(options.model, options.output, report=say, **more)}")
 
 
 def _publish(options: argparse.Namespace) -> None:
     from ...hub.publishing import publish, push
 
-    more = named(options, "private", "revision", "dry_run", "verify", "include")
+    more = named(options, "private", "revision", "dry_run", "include")
     if options.repo_type == "model":
         push(options.path, options.repo_id, report=say, **more)
     else:
         publish(options.path, options.repo_id, repo_type=options.repo_type, report=say, **more)
-
-
-def _distil(options: argparse.Namespace) -> None:
-    from ...training.distil import distil
-
-    more = named(options, "data_dir", "exclude", "dimensions", "runs", "passes", "seed")
-    more |= reading_of(options)
-    run = distil(options.model, options.corpus, output_dir=options.output, **more)
-    say(f"Wrote {run.path}")
 
 
 def _card(options: argparse.Namespace) -> None:

@@ -14,6 +14,7 @@ from .parser import (
     MODEL,
     READING,
     Commands,
+    Options,
     add_command,
     chosen_model,
     conversations,
@@ -39,6 +40,47 @@ _SETTINGS = ("clusters", "names", "nodes", "edges", "weights", "seed")
 _SEVERAL = (
     "This is one flow of dialogues about several things; --by topic makes a flow of each topic"
 )
+_FLOW_OPTIONS: Options = {
+    "--output": {"type": Path, "default": "flow", "help": "folder to write (default: flow)"},
+    "--by": {
+        "choices": ["topic", "all"],
+        "help": "topic: a flow for each topic of five dialogues or more; all: one flow for "
+        "all (default: topic where a file of your own is about several things)",
+    },
+    "--clusters": {"help": "number of states, such as 12 or user=10,assistant=14"},
+    "--names": {
+        "default": "nearest",
+        "help": "nearest (the typical utterance), phrases, or api:MODEL (default: nearest)",
+    },
+    "--nodes": {
+        "type": float,
+        "help": "leave out states rarer than this share of the most frequent",
+    },
+    "--edges": {"type": float, "help": "leave out transitions that weigh less than this"},
+    "--weights": {"help": "what transitions weigh: max, max-out or prob-out (default: max-out)"},
+    "--seed": {"type": int, "default": 0, "help": "for random draws (default: 0)"},
+    "--domain": {"help": "only dialogues with this domain and no other"},
+    **MODEL,
+    **corpus_options("all"),
+}
+_FLOW_NEXT_OPTIONS: Options = {
+    "--flow": {"type": Path, "required": True, "help": "output of dialemb flow"},
+    "--input": {"required": True, "help": CONVERSATIONS},
+    "--top": {"type": int, "default": 5, "help": "how many actions (default: 5)"},
+    "--output": {"type": Path, "help": "also write them here (JSONL)"},
+    **READING,
+}
+_FLOW_COMPARE_OPTIONS: Options = {
+    "--flow": {"type": Path, "required": True, "help": "output of dialemb flow"},
+    "--input": {"required": True, "help": f"the second set: {CORPUS}"},
+    "--output": {
+        "type": Path,
+        "default": "comparison",
+        "help": "folder to write (default: comparison)",
+    },
+    "--domain": {"help": "only dialogues with this domain and no other"},
+    **corpus_options("all"),
+}
 
 
 def add(commands: Commands) -> None:
@@ -49,35 +91,7 @@ def add(commands: Commands) -> None:
         _build,
         "find the workflow that conversations follow, and write a web page of it",
         _FLOW,
-        {
-            "--output": {
-                "type": Path,
-                "default": "flow",
-                "help": "folder to write (default: flow)",
-            },
-            "--by": {
-                "choices": ["topic", "all"],
-                "help": "topic: a flow for each topic of five dialogues or more; all: one flow for "
-                "all (default: topic where a file of your own is about several things)",
-            },
-            "--clusters": {"help": "number of states, such as 12 or user=10,assistant=14"},
-            "--names": {
-                "default": "nearest",
-                "help": "nearest (the typical utterance), phrases, or api:MODEL (default: nearest)",
-            },
-            "--nodes": {
-                "type": float,
-                "help": "leave out states rarer than this share of the most frequent",
-            },
-            "--edges": {"type": float, "help": "leave out transitions that weigh less than this"},
-            "--weights": {
-                "help": "what transitions weigh: max, max-out or prob-out (default: max-out)"
-            },
-            "--seed": {"type": int, "default": 0, "help": "for random draws (default: 0)"},
-            "--domain": {"help": "only dialogues with this domain and no other"},
-            **MODEL,
-            **corpus_options("all"),
-        },
+        _FLOW_OPTIONS,
         conversations("input", CONVERSATIONS),
     )
     add_command(
@@ -86,13 +100,7 @@ def add(commands: Commands) -> None:
         _next,
         "say where unfinished dialogues stand in a flow, and what is likely to come next",
         "example: dialemb flow next --flow flow/ --input call.txt",
-        {
-            "--flow": {"type": Path, "required": True, "help": "output of dialemb flow"},
-            "--input": {"required": True, "help": CONVERSATIONS},
-            "--top": {"type": int, "default": 5, "help": "how many actions (default: 5)"},
-            "--output": {"type": Path, "help": "also write them here (JSONL)"},
-            **READING,
-        },
+        _FLOW_NEXT_OPTIONS,
     )
     add_command(
         commands,
@@ -100,17 +108,7 @@ def add(commands: Commands) -> None:
         _compare,
         "compare two sets of dialogues by the states of a flow: before and after",
         _COMPARE,
-        {
-            "--flow": {"type": Path, "required": True, "help": "output of dialemb flow"},
-            "--input": {"required": True, "help": f"the second set: {CORPUS}"},
-            "--output": {
-                "type": Path,
-                "default": "comparison",
-                "help": "folder to write (default: comparison)",
-            },
-            "--domain": {"help": "only dialogues with this domain and no other"},
-            **corpus_options("all"),
-        },
+        _FLOW_COMPARE_OPTIONS,
     )
 
 

@@ -18,6 +18,7 @@ from .parser import (
     MODEL,
     READING,
     Commands,
+    Options,
     add_command,
     chosen_model,
     conversations,
@@ -41,6 +42,71 @@ example: dialemb index calls.csv --output calls.lance
 _RANK = """\
 example: dialemb rank --model runs/mgt-multiwoz/multi-granularity --context calls.jsonl
   --candidates responses.txt --top 5"""
+_EMBED_OPTIONS: Options = {
+    "--output": {
+        "type": Path,
+        "required": True,
+        "help": "Parquet file with the columns id, said, metadata (JSON) and embedding",
+    },
+    "--level": {
+        "choices": ["dialogues", "utterances"],
+        "default": "dialogues",
+        "help": "what each row holds (default: dialogues)",
+    },
+    "--shard-size": {"type": int, "default": 2000, "help": "dialogues per shard (default: 2000)"},
+    **MODEL,
+    **READING,
+}
+_SEARCH_OPTIONS: Options = {
+    "--where": {
+        "help": "with --index: a condition such as \"topic = 'cards' and time > '2026-01-01'\""
+    },
+    "--whole": {
+        "action": "store_true",
+        "help": "with --query: find conversations instead of turns",
+    },
+    "--vectors": {"type": Path, "help": "vectors from dialemb embed, instead of embedding again"},
+    "--top": {"type": int, "default": 5, "help": "how many to show (default: 5)"},
+    "--output": {"type": Path, "help": "also write hits here, one JSON object a line"},
+    **MODEL,
+    **corpus_options("test"),
+}
+_INDEX_OPTIONS: Options = {
+    "input": {"nargs": "?", "help": CONVERSATIONS},
+    "--output": {
+        "type": Path,
+        "required": True,
+        "help": "the index, a folder whose name ends in .lance",
+    },
+    "--level": {
+        "choices": ["dialogues", "turns"],
+        "help": "one row for each of: dialogues, or turns, found by words too (default: dialogues)",
+    },
+    "--labels": {
+        "type": Path,
+        "help": "a CSV with the columns id and topic, as dialemb topics writes",
+    },
+    "--delete": {"nargs": "+", "metavar": "ID", "help": "dialogues to delete"},
+    "--compact": {
+        "action": "store_true",
+        "help": "let what was deleted or replaced leave the disk",
+    },
+    **MODEL,
+    **READING,
+}
+_RANK_OPTIONS: Options = {
+    "--model": {"required": True, "help": "a ranker: a folder, or an id as org/name"},
+    "--context": {"type": Path, "required": True, "help": "the dialogues so far: a file"},
+    "--candidates": {
+        "type": Path,
+        "required": True,
+        "help": "text file with one response per line",
+    },
+    "--top": {"type": int, "default": 10, "help": "responses to show (default: 10)"},
+    "--output": {"type": Path, "help": "also write them here (JSONL)"},
+    **METHOD,
+    **READING,
+}
 
 
 def add(commands: Commands) -> None:
@@ -51,25 +117,7 @@ def add(commands: Commands) -> None:
         _embed,
         "turn conversations into vectors, in a Parquet file; run again, it goes on",
         "example: dialemb embed calls.csv --output vectors.parquet",
-        {
-            "--output": {
-                "type": Path,
-                "required": True,
-                "help": "Parquet file with the columns id, said, metadata (JSON) and embedding",
-            },
-            "--level": {
-                "choices": ["dialogues", "utterances"],
-                "default": "dialogues",
-                "help": "what each row holds (default: dialogues)",
-            },
-            "--shard-size": {
-                "type": int,
-                "default": 2000,
-                "help": "dialogues per shard (default: 2000)",
-            },
-            **MODEL,
-            **READING,
-        },
+        _EMBED_OPTIONS,
         conversations("input", CONVERSATIONS),
     )
     add_command(
@@ -78,24 +126,7 @@ def add(commands: Commands) -> None:
         _search,
         "find what was said, or the conversations nearest to a text or to one of them",
         _SEARCH,
-        {
-            "--where": {
-                "help": "with --index: a condition such as \"topic = 'cards' and time > "
-                "'2026-01-01'\""
-            },
-            "--whole": {
-                "action": "store_true",
-                "help": "with --query: find conversations instead of turns",
-            },
-            "--vectors": {
-                "type": Path,
-                "help": "vectors from dialemb embed, instead of embedding again",
-            },
-            "--top": {"type": int, "default": 5, "help": "how many to show (default: 5)"},
-            "--output": {"type": Path, "help": "also write hits here, one JSON object a line"},
-            **MODEL,
-            **corpus_options("test"),
-        },
+        _SEARCH_OPTIONS,
         {
             **conversations("corpus"),
             "--index": {"type": Path, "help": "an index made by dialemb index, instead"},
@@ -111,30 +142,7 @@ def add(commands: Commands) -> None:
         _index,
         "keep conversations in a LanceDB table; run again, it embeds what is new",
         _INDEX,
-        {
-            "input": {"nargs": "?", "help": CONVERSATIONS},
-            "--output": {
-                "type": Path,
-                "required": True,
-                "help": "the index, a folder whose name ends in .lance",
-            },
-            "--level": {
-                "choices": ["dialogues", "turns"],
-                "help": "one row for each of: dialogues, or turns, found by words too (default: "
-                "dialogues)",
-            },
-            "--labels": {
-                "type": Path,
-                "help": "a CSV with the columns id and topic, as dialemb topics writes",
-            },
-            "--delete": {"nargs": "+", "metavar": "ID", "help": "dialogues to delete"},
-            "--compact": {
-                "action": "store_true",
-                "help": "let what was deleted or replaced leave the disk",
-            },
-            **MODEL,
-            **READING,
-        },
+        _INDEX_OPTIONS,
     )
     add_command(
         commands,
@@ -142,19 +150,7 @@ def add(commands: Commands) -> None:
         _rank,
         "rank a pool of responses: which should come next in a dialogue?",
         _RANK,
-        {
-            "--model": {"required": True, "help": "a ranker: a folder, or an id as org/name"},
-            "--context": {"type": Path, "required": True, "help": "the dialogues so far: a file"},
-            "--candidates": {
-                "type": Path,
-                "required": True,
-                "help": "text file with one response per line",
-            },
-            "--top": {"type": int, "default": 10, "help": "responses to show (default: 10)"},
-            "--output": {"type": Path, "help": "also write them here (JSONL)"},
-            **METHOD,
-            **READING,
-        },
+        _RANK_OPTIONS,
     )
 
 
@@ -216,7 +212,8 @@ def _in_corpus(options: argparse.Namespace) -> Hits:
 
 def _index(options: argparse.Namespace) -> None:
     from ..files.reading import read_own
-    from ..search.dialogue_index import DialogueIndex, read_topics
+    from ..search.dialogue_index import DialogueIndex
+    from ..search.topic_labels import read_topics
 
     if not (options.input or options.labels or options.delete or options.compact):
         raise InputError(

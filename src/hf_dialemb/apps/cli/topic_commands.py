@@ -9,6 +9,7 @@ from .parser import (
     CONVERSATIONS,
     MODEL,
     Commands,
+    Options,
     add_command,
     conversations,
     corpus_options,
@@ -22,6 +23,32 @@ _EPILOG = """\
 example: dialemb topics january.csv
 then open topics/index.html
 next month: dialemb topics february.csv --from topics"""
+_TOPICS_OPTIONS: Options = {
+    "--vectors": {"type": Path, "help": "vectors from dialemb embed, instead of embedding again"},
+    "--topics": {"type": int, "help": "number of topics (default: from the data)"},
+    "--names": {"default": "phrases", "help": "phrases, or api:MODEL (default: phrases)"},
+    "--segments": {
+        "action": "store_true",
+        "help": "split conversations where their topic changes, and count each part",
+    },
+    "--flows": {"action": "store_true", "help": "also write a flow for each larger topic"},
+    "--from": {
+        "type": Path,
+        "dest": "earlier",
+        "help": "an earlier output: its topics keep ids and names",
+    },
+    "--edits": {
+        "type": Path,
+        "help": "changes to replay (default: edits.yaml in the output folder)",
+    },
+    "--compare": {"help": "compare parts: month, or a column such as team, channel or score"},
+    "--output": {
+        "type": Path,
+        "help": "folder to write (default: topics; with --from topics, topics-february)",
+    },
+    **MODEL,
+    **corpus_options("all"),
+}
 
 
 def add(commands: Commands) -> None:
@@ -32,37 +59,7 @@ def add(commands: Commands) -> None:
         _run,
         "find what conversations are about, without labels: topics with names, on a web page",
         _EPILOG,
-        {
-            "--vectors": {
-                "type": Path,
-                "help": "vectors from dialemb embed, instead of embedding again",
-            },
-            "--topics": {"type": int, "help": "number of topics (default: from the data)"},
-            "--names": {"default": "phrases", "help": "phrases, or api:MODEL (default: phrases)"},
-            "--segments": {
-                "action": "store_true",
-                "help": "split conversations where their topic changes, and count each part",
-            },
-            "--flows": {"action": "store_true", "help": "also write a flow for each larger topic"},
-            "--from": {
-                "type": Path,
-                "dest": "earlier",
-                "help": "an earlier output: its topics keep ids and names",
-            },
-            "--edits": {
-                "type": Path,
-                "help": "changes to replay (default: edits.yaml in the output folder)",
-            },
-            "--compare": {
-                "help": "compare parts: month, or a column such as team, channel or score"
-            },
-            "--output": {
-                "type": Path,
-                "help": "folder to write (default: topics; with --from topics, topics-february)",
-            },
-            **MODEL,
-            **corpus_options("all"),
-        },
+        _TOPICS_OPTIONS,
         conversations("input", CONVERSATIONS),
     )
 

@@ -15,8 +15,6 @@ CLUSTERS, ENDS = "clusters.csv", "ends.csv"
 
 _NO_CHARACTERS = str.maketrans("\ufffe\uffff", "\ufffd\ufffd")  # no XML may hold them
 _FORMULA = ("=", "+", "-", "@")  # the beginning of a cell that a spreadsheet computes
-_LONGEST_CELL = 32_767  # characters of a cell of Excel
-_NARROW, _WIDE = 12, 60  # characters of a column of numbers, and of one of texts at most
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +63,6 @@ def write_workbook(path: Path, sheets: Mapping[str, Sequence[Mapping[str, object
     """
     try:
         from openpyxl import Workbook
-        from openpyxl.utils import get_column_letter
     except ImportError:
         logger.warning(
             '%s: not written, which needs openpyxl; pip install "hf-dialemb[apps]"', path
@@ -75,13 +72,9 @@ def write_workbook(path: Path, sheets: Mapping[str, Sequence[Mapping[str, object
     for name, rows in sheets.items():
         sheet = book.create_sheet(name)
         sheet.freeze_panes = "A2"
-        table: list[list[object]] = [list(rows[0])]
-        table += [[cell_of(value) for value in row.values()] for row in rows]
-        for number, column in enumerate(zip(*table, strict=True), 1):
-            longest = max(len(cell) if isinstance(cell, str) else _NARROW for cell in column)
-            sheet.column_dimensions[get_column_letter(number)].width = min(longest + 2, _WIDE)
-        for cells in table:
-            sheet.append([c[:_LONGEST_CELL] if isinstance(c, str) else c for c in cells])
+        sheet.append(list(rows[0]))
+        for row in rows:
+            sheet.append([cell_of(value) for value in row.values()])
     write_atomically(path, book.save)
 
 

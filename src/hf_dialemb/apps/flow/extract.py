@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ...data import load_dialogues
 from ...data.reading_options import OPTIONS
 from ...dialogue import Dialogue
-from ...display import counted, data_frame, notebook_view, visible
+from ...display import counted, data_frame, visible
 from ...encoders import Encoder, load_encoder
 from ...encoders.embedding_cache import RememberingEncoder
 from ...errors import InputError
@@ -25,7 +25,7 @@ from ...storage.files import check_writable
 from ...storage.pretrained import default_encoder
 from ..pages.page import write_page
 from .flow import Flow, Utterances, read_utterances
-from .flow_clustering import Choice, cluster_by_role
+from .flow_clustering import cluster_by_role
 from .flow_folder import CACHE, PAGE, UTTERANCES, StoredFlow, write_report
 from .graph import END, START, Pruning, Weights, pruned, readable
 from .language_model_names import find_writer, named_by_model
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     import networkx
 
 NEAREST, PHRASES = "nearest", "phrases"  # names without a language model
-_ROWS = 20  # states that a notebook shows
 _ENOUGH = 20  # fewer dialogues are no set of several topics
 _ALIKE = 0.48
 """The least mean cosine of dialogues about one thing.
@@ -77,7 +76,7 @@ class ExtractedFlow:
     """A flow, and the part of it that is shown."""
 
     stored: StoredFlow
-    choices: Mapping[str, Choice]  # how the number of clusters of each role was decided
+    choices: Mapping[str, str]  # how the number of clusters of each role was decided
     pruning: Pruning
 
     @property
@@ -122,10 +121,6 @@ class ExtractedFlow:
         """Write the page: one HTML file, whole or not at all."""
         write_page(self.flow, Path(path), self.pruning, choices=self.choices)
 
-    def save(self, folder: str | Path) -> None:
-        """Write all files of ``dialemb flow``, whose other commands go on from the folder."""
-        write_report(self.stored, self.choices, self.pruning, Path(folder))
-
     def lines(self) -> Iterator[str]:
         """Describe the flow in lines.
 
@@ -134,7 +129,7 @@ class ExtractedFlow:
         flow, pruning = self.flow, self.pruning
         dialogues = len(flow.utterances.dialogues)
         yield f"{dialogues:,} dialogues with {len(flow.utterances):,} utterances"
-        yield from (f"{role}: {choice.sentence}" for role, choice in self.choices.items())
+        yield from (f"{role}: {sentence}" for role, sentence in self.choices.items())
         graph = pruned(flow.graph, pruning)
         options = f"--nodes {pruning.nodes:g} --edges {pruning.edges:g} --weights {pruning.weights}"
         if not graph.states:
@@ -156,12 +151,6 @@ class ExtractedFlow:
         sizes = len(utterances.dialogues), len(utterances), len(self.flow.clusters)
         counts = map(counted, sizes, ("dialogue", "utterance", "state"))
         return f"{self.flow.title}: {', '.join(counts)}"
-
-    def _repr_html_(self) -> str:
-        clusters = sorted(self.flow.clusters, key=lambda cluster: -cluster.size)
-        rows = ((cluster.id, cluster.name, f"{cluster.size:,}") for cluster in clusters[:_ROWS])
-        rest = f", the {_ROWS} most frequent of which are below" if len(clusters) > _ROWS else ""
-        return notebook_view(f"{self!r}{rest}", ("state", "name", "utterances"), rows)
 
 
 def extract_flow(
@@ -204,7 +193,7 @@ def extract_flow(
     if vectors is None:
         loaded = load_encoder(encoder or default_encoder("action"))
         if loaded.spec:
-            facts.update(model=loaded.spec, vectors=source_of(loaded))
+            facts.update(model=loaded.spec, vectors=loaded.fingerprint)
         cache = Path(overview or folder) / CACHE if folder else None
         rows = utterance_vectors(loaded, utterances.texts, cache)
     else:
@@ -223,7 +212,7 @@ def _extracted(
     settings: FlowSettings,
     facts: Mapping[str, Any],
     folder: Path | None,
-) -> tuple[StoredFlow, dict[str, Choice]]:
+) -> tuple[StoredFlow, dict[str, str]]:
     """Cluster utterances by their vectors, ``(N, D)``, and name the clusters.
 
     Return the flow, and how the number of clusters of each role was decided. A ``folder`` keeps the
@@ -239,7 +228,7 @@ def _extracted(
         {role: vectors[rows] for role, rows in by_role.items()},
     )
     labels = {role: clustering.labels for role, clustering in clusterings.items()}
-    choices = {role: clustering.choice for role, clustering in clusterings.items()}
+    choices = {role: clustering.sentence for role, clustering in clusterings.items()}
     decided = {**facts, "names": settings.names, "seed": settings.seed}
     flow = named(facts["corpus"], utterances, vectors, labels, decided)
     if settings.names == PHRASES:
@@ -256,11 +245,6 @@ def utterance_vectors(
     distinct = {text: row for row, text in enumerate(sorted(set(texts)))}
     vectors = RememberingEncoder(encoder, cache).encode_utterances(list(distinct))
     return vectors[[distinct[text] for text in texts]]
-
-
-def source_of(encoder: Encoder) -> str:
-    """Return a digest of the vectors of an encoder that was loaded."""
-    return encoder.fingerprint
 
 
 def checked_vectors(vectors: Any, count: int, of: str) -> NDArray[np.float32]:

@@ -1,8 +1,8 @@
 """Cluster the utterances of each role by average linkage and cosine (Dialog2Flow)."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,24 +38,6 @@ Two clusters, their distance in ``[0, 2]``, their weight.
 
 Leaves are 0 to L - 1, the result of row r is L + r; distances ascend."""
 
-Curve = tuple[tuple[int, float, float], ...]
-"""For each number of clusters from 2 on: the threshold that gives it, and its score in ``[-1, 1]``.
-
-The threshold is the distance of the two nearest clusters. The score is how far the largest distance
-within clusters lies below the straight line from that of one cluster to that of the last number,
-both axes scaled to ``[0, 1]``: the knee has the highest (Kneedle: Satopaa et al., 2011).
-"""
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The number of clusters of a role, and the reason."""
-
-    kind: Literal["number", "threshold", "chosen"]  # a number or threshold was given, or neither
-    count: int  # the number of clusters
-    curve: Curve  # empty where there is one distinct vector
-    sentence: str  # for a person
-
 
 @dataclass(frozen=True, eq=False)
 class Clustering:
@@ -63,9 +45,9 @@ class Clustering:
 
     # the cluster of each, (N,), numbered from 0 in the order of utterances
     labels: NDArray[np.int32]
-    choice: Choice
-    # of distinct vectors, or of groups in large roles
-    merges: Merges = field(default_factory=lambda: np.zeros((0, 4)))
+    sentence: str  # how the number of clusters was decided, for a person
+    chosen: bool  # whether neither a number nor a threshold was given
+    merges: Merges  # of distinct vectors, or of groups in large roles
 
 
 def cluster_by_role(
@@ -90,14 +72,11 @@ def cluster_by_role(
             raise InputError(
                 f"field clusters: got role '{role}', expected one of {', '.join(speakers)}"
             )
-    names, clusterings = np.array(roles, dtype=object), {}
-    for role in speakers:
-        try:
-            own = vectors[names == role]
-            clusterings[role] = cluster(own, clusters=counts.get(role), seed=seed)
-        except InputError as error:
-            raise InputError(f"role {role}: {error}") from error
-    return clusterings
+    names = np.array(roles, dtype=object)
+    return {
+        role: cluster(vectors[names == role], clusters=counts.get(role), seed=seed)
+        for role in speakers
+    }
 
 
 def cluster(
@@ -115,8 +94,8 @@ def cluster(
     """
     if clusters is not None and clusters < 1:
         raise InputError(f"field clusters: got {clusters}, expected 1 or more; correct it")
-    clustering = _linked(vectors, clusters, threshold, seed)
-    return _largest_split(vectors, clustering, seed) if _bends(clustering.choice) else clustering
+    clustering, bends = _linked(vectors, clusters, threshold, seed)
+    return _largest_split(vectors, clustering, seed) if bends else clustering
 
 
 def in_order(items: Iterable[Hashable]) -> NDArray[np.int32]:
@@ -125,34 +104,31 @@ def in_order(items: Iterable[Hashable]) -> NDArray[np.int32]:
     return np.array([places.setdefault(item, len(places)) for item in items], dtype=np.int32)
 
 
-def _bends(choice: Choice) -> bool:
-    """Return whether a number was chosen at a clear knee."""
-    best = max(choice.curve, key=lambda point: point[2], default=(0, 0.0, 0.0))
-    return choice.kind == "chosen" and choice.count == best[0] > 2 and best[2] >= CLEAR
-
-
 def _largest_split(vectors: NDArray[Any], clustering: Clustering, seed: int) -> Clustering:
     """Split the wide clusters that hold more than `MOST_OF_A_ROLE` of all."""
     labels, sizes = clustering.labels.copy(), np.bincount(clustering.labels)
-    widest = float(clustering.merges[-clustering.choice.count, 2])
+    widest = float(clustering.merges[-len(sizes), 2])
     for label in np.flatnonzero((sizes > MOST_OF_A_ROLE * len(labels)) & (sizes >= _MANY)):
         rows = np.flatnonzero(clustering.labels == label)
-        parts = _linked(vectors[rows], None, None, seed)
-        if _bends(parts.choice) and parts.merges[-1, 2] >= SHARE_OF_HIGHEST * widest:
+        parts, bends = _linked(vectors[rows], None, None, seed)
+        if bends and parts.merges[-1, 2] >= SHARE_OF_HIGHEST * widest:
             apart = parts.labels > 0
             labels[rows[apart]] = labels.max() + parts.labels[apart]
     count = int(labels.max()) + 1
     if count == len(sizes):
         return clustering
     largest = f"What held more than {MOST_OF_A_ROLE:.0%} of all was split again: {count} in all."
-    choice = replace(clustering.choice, sentence=f"{clustering.choice.sentence} {largest}")
-    return Clustering(in_order(labels.tolist()), choice, clustering.merges)
+    sentence = f"{clustering.sentence} {largest}"
+    return replace(clustering, labels=in_order(labels.tolist()), sentence=sentence)
 
 
 def _linked(
     vectors: NDArray[Any], number: int | None, threshold: float | None, seed: int
-) -> Clustering:
-    """Link distinct vectors, in groups where there are many, and cut the tree."""
+) -> tuple[Clustering, bool]:
+    """Link distinct vectors, in groups where there are many, and cut the tree.
+
+    Return the clusters, and whether their number was chosen at a clear knee.
+    """
     leaves: NDArray[Any] = in_order(vector.tobytes() for vector in vectors)
     distinct = np.array(vectors[np.unique(leaves, return_index=True)[1]])
     distinct[~distinct.any(axis=1), 0] = 1
@@ -168,30 +144,30 @@ def _linked(
             "utterances or their groups; lower it"
         )
     merges = average_linkage(means, weights)
-    choice = _choice(merges, number, threshold)
-    return Clustering(cut(merges, choice.count)[leaves], choice, merges)
+    count, sentence, bends = _choice(merges, number, threshold)
+    chosen = number is None and threshold is None
+    return Clustering(cut(merges, count)[leaves], sentence, chosen, merges), bends
 
 
-def _choice(merges: Merges, number: int | None, threshold: float | None) -> Choice:
-    curve = _curve(merges)
+def _choice(merges: Merges, number: int | None, threshold: float | None) -> tuple[int, str, bool]:
+    """Return the number of clusters, the reason, and whether it is a clear knee."""
     if number is not None:
-        return Choice("number", number, curve, f"{counted(number, 'cluster')}, as asked for.")
+        return number, f"{counted(number, 'cluster')}, as asked for.", False
     if threshold is not None:
         count = number_below(merges, threshold)
-        sentence = f"{counted(count, 'cluster')} at a distance of {threshold:g}, as asked for."
-        return Choice("threshold", count, curve, sentence)
-    if not curve or merges[-1, 2] <= _SAME:
-        return Choice("chosen", 1, curve, "1 cluster: all utterances are the same.")
-    count, distance, score = max(curve, key=lambda point: point[2])
+        return count, f"{counted(count, 'cluster')} at a distance of {threshold:g}.", False
+    if not len(merges) or merges[-1, 2] <= _SAME:
+        return 1, "1 cluster: all utterances are the same.", False
+    count, distance, score = _knee(merges)
     if score < CLEAR or (count == 2 and len(merges) >= _MANY - 1):
         count = _without_knee(merges)
-        sentence = f"{counted(count, 'cluster')}, as the curve of distances has no clear bend."
-    else:
-        sentence = (
-            f"{counted(count, 'cluster')}, where the curve of distances bends: with fewer, unlike "
-            f"groups would be joined (mean cosine distance {distance:.2f})."
-        )
-    return Choice("chosen", count, curve, sentence)
+        reason = "as the curve of distances has no clear bend."
+        return count, f"{counted(count, 'cluster')}, {reason}", False
+    reason = (
+        "where the curve of distances bends: with fewer, unlike groups would be joined "
+        f"(mean cosine distance {distance:.2f})."
+    )
+    return count, f"{counted(count, 'cluster')}, {reason}", count > 2
 
 
 def _without_knee(merges: Merges) -> int:
@@ -201,18 +177,19 @@ def _without_knee(merges: Merges) -> int:
     return max(_FEWEST if leaves >= _MANY else 2, most)
 
 
-def _curve(merges: Merges) -> Curve:
-    """Look at 2 to `MOST_CLUSTERS` clusters."""
+def _knee(merges: Merges) -> tuple[int, float, float]:
+    """Return the best of 2 to `MOST_CLUSTERS` clusters, their distance, and its score.
+
+    The distance is that of the two nearest clusters. The score is how far the largest distance
+    within clusters lies below the straight line from that of one cluster to that of the last
+    number, both axes scaled to ``[0, 1]`` (Kneedle: Satopaa et al., 2011).
+    """
     # within 1, 2, ... clusters; 0 within single leaves
     heights = np.append(merges[::-1, 2], 0)[:MOST_CLUSTERS]
-    if len(heights) < 2:
-        return ()
     down = (heights[0] - heights) / max(heights[0] - heights[-1], np.finfo(np.float64).tiny)
-    scores = (down - np.linspace(0, 1, len(heights))).tolist()
-    return tuple(
-        (number, float(heights[number - 2]), scores[number - 1])
-        for number in range(2, len(heights) + 1)
-    )
+    scores = down - np.linspace(0, 1, len(heights))
+    best = 1 + int(scores[1:].argmax())
+    return best + 1, float(heights[best - 1]), float(scores[best])
 
 
 def average_linkage(means: NDArray[Any], weights: NDArray[Any]) -> Merges:

@@ -6,7 +6,7 @@ What is new, how they end, and how they go.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import floor
@@ -40,13 +40,17 @@ _FEWEST = 5  # dialogues with a new state
 _ONE = 0.5  # the mean cosine distance below which new utterances are one state
 
 
+Pair = tuple[int, int]
+"""A number of each of the two sets."""
+
+
 @dataclass(frozen=True)
 class ShareDifference:
     """How many dialogues of two sets have something."""
 
     name: str
-    counts: tuple[int, int]
-    sizes: tuple[int, int]  # of the sets
+    counts: Pair
+    sizes: Pair  # of the sets
     # of Fisher's exact test, two-sided, corrected by Holm's rule for all that were tested together
     p: float
 
@@ -62,34 +66,17 @@ class ShareDifference:
         return f"{before} to {after}"
 
 
-@dataclass(frozen=True, eq=False)
-class FlowChanges:
-    """How a second set of dialogues differs from those of a flow."""
-
-    flow: Flow  # with both, and with states that are new in the second
-    comparison: Comparison
-    new: tuple[ShareDifference, ...]  # dialogues with a new state
-
-    def lines(self) -> Iterator[str]:
-        """Say what differs: new states, then ends, then transitions, the surest of these first."""
-        (first, second), sizes = self.comparison.names, self.comparison.dialogues
-        yield f"{first}: {sizes[0]:,} dialogues; {second}: {sizes[1]:,}"
-        yield from self.comparison.findings
-        yield from _listed(self.flow, self.comparison.differences)
+def tested_shares(tables: Sequence[tuple[str, Pair, Pair]]) -> list[ShareDifference]:
+    """Test shares of two sets, each a name, counts and sizes; see `corrected_p`."""
+    p = corrected_p([(counts, sizes) for _, counts, sizes in tables])
+    return [ShareDifference(*table, value) for table, value in zip(tables, p, strict=True)]
 
 
-def tested_shares(
-    tables: Sequence[tuple[str, tuple[int, int], tuple[int, int]]],
-) -> list[ShareDifference]:
-    """Test shares of two sets, each a name, counts and sizes, by Fisher's exact test.
-
-    Holm's rule corrects all of them together.
-    """
-    p = [
-        exact_p(*counts, sizes[0] - counts[0], sizes[1] - counts[1]) for _, counts, sizes in tables
-    ]
-    pairs = zip(tables, holm(p), strict=True)
-    return [ShareDifference(*table, corrected) for table, corrected in pairs]
+def corrected_p(tables: Sequence[tuple[Pair, Pair]]) -> list[float]:
+    """Test counts of two sizes by Fisher's exact test, and correct all p values together."""
+    return holm(
+        [exact_p(*counts, sizes[0] - counts[0], sizes[1] - counts[1]) for counts, sizes in tables]
+    )
 
 
 def holm(p: Sequence[float]) -> list[float]:
@@ -112,22 +99,10 @@ def exact_p(*counts: int) -> float:
 def compare_with(folder: Path, dialogues: Any, output: Path, title: str) -> Iterator[str]:
     """Compare dialogues with those of a flow in a folder; yield lines on what differs.
 
-    See `compare_flow`. Writes a page and ``transitions.csv``.
-    """
-    changes = compare_flow(folder, dialogues, title)
-    flow, comparison = changes.flow, changes.comparison
-    write_page(flow, output / PAGE, readable(flow.graph), comparison=comparison)
-    write_text_atomically(output / TRANSITIONS, _table(flow, comparison))
-    yield from changes.lines()
-    yield f"Wrote {output / TRANSITIONS} and {output / PAGE}"
-
-
-def compare_flow(folder: Path, dialogues: Any, title: str) -> FlowChanges:
-    """Compare dialogues with those of a flow in a folder.
-
     Dialogues that are part of the flow are compared with the rest of it. Others are assigned to its
     states by the nearest centroid, and then those of the flow are as well; what they say that is
-    far from every state is a new one.
+    far from every state is a new one. New states come first, then ends, then transitions, the
+    surest of these first. Writes a page and ``transitions.csv``.
     """
     stored = read_flow(folder)
     flow, second = _both(stored, folder, read_utterances(load_dialogues(dialogues)), title)
@@ -139,36 +114,37 @@ def compare_flow(folder: Path, dialogues: Any, title: str) -> FlowChanges:
     differences = compared(graph_of(flow, first), graph_of(flow, second))
     whole = second.isdisjoint(stored.flow.utterances.dialogues)
     names, sizes = (flow.title if whole else "the rest", title), (len(first), len(second))
-    new = _new_states(flow, second, len(stored.flow.clusters))
-    findings = [f"New in {title}: {change.name}, {change} of dialogues" for change in new]
-    kinds = [
-        (kind, (len(members - second), len(members & second)), sizes)
-        for kind, members in _by_kind(flow).items()
-    ]
-    findings += [
-        f"Conversations that are {end.name}: {end}" for end in tested_shares(kinds) if end.sure
-    ]
-    return FlowChanges(flow, Comparison(names, sizes, differences, second, findings), new)
+    findings = _findings(flow, second, sizes, len(stored.flow.clusters), title)
+    comparison = Comparison(names, sizes, differences, second, findings)
+    write_page(flow, output / PAGE, readable(flow.graph), comparison=comparison)
+    write_text_atomically(output / TRANSITIONS, _table(flow, comparison))
+    yield f"{names[0]}: {sizes[0]:,} dialogues; {title}: {sizes[1]:,}"
+    yield from findings
+    yield from _listed(flow, differences)
+    yield f"Wrote {output / TRANSITIONS} and {output / PAGE}"
 
 
-def _by_kind(flow: Flow) -> dict[str, set[str]]:
-    """Return the ids of the dialogues of each kind of end."""
+def _findings(flow: Flow, second: set[str], sizes: Pair, known: int, title: str) -> list[str]:
+    """Say which states from the place ``known`` on are new, and which ends differ."""
+    utterances = flow.utterances
+
+    def table(name: str, dialogues: set[str]) -> tuple[str, Pair, Pair]:
+        return name, (len(dialogues - second), len(dialogues & second)), sizes
+
+    states = []
+    for number, state in enumerate(flow.clusters[known:], known):
+        places = utterances.places[flow.labels == number]
+        name = f'the {state.role} says "{short(state.name, 60)}"'
+        states.append(table(name, {utterances.dialogues[place] for place in places}))
     kinds: dict[str, set[str]] = {}
     for end in ends(flow):
         kinds.setdefault(end.kind, set()).update(end.dialogues)
-    return kinds
-
-
-def _new_states(flow: Flow, second: Collection[str], known: int) -> tuple[ShareDifference, ...]:
-    """Count the dialogues with each state from the place ``known`` on."""
-    sizes = len(flow.utterances.dialogues) - len(second), len(second)
-    tables = []
-    for number, state in enumerate(flow.clusters[known:], known):
-        places = np.unique(flow.utterances.places[flow.labels == number])
-        in_second = sum(flow.utterances.dialogues[place] in second for place in places)
-        name = f'the {state.role} says "{short(state.name, 60)}"'
-        tables.append((name, (len(places) - in_second, in_second), sizes))
-    return tuple(change for change in tested_shares(tables) if change.sure)
+    new = tested_shares(states)
+    ended = tested_shares([table(kind, names) for kind, names in kinds.items()])
+    return [
+        *(f"New in {title}: {own.name}, {own} of dialogues" for own in new if own.sure),
+        *(f"Conversations that are {own.name}: {own}" for own in ended if own.sure),
+    ]
 
 
 def _both(
@@ -178,11 +154,13 @@ def _both(
 
     Return the flow, and the ids of all of them in it.
     """
-    flow, known = stored.flow, _contents(stored.flow.utterances)
-    ids = {
-        name: _id_in_flow(name, content, known, title)
-        for name, content in _contents(utterances).items()
-    }
+    flow, known, ids = stored.flow, _contents(stored.flow.utterances), dict[str, str]()
+    for name, content in _contents(utterances).items():
+        # A folder that is part of the flow's input has ids without the folder's name.
+        longer = f"{title}/{name}"
+        same = [own for own in (name, longer) if known.get(own) == content]
+        other = f"{longer} (new)" if longer in known else longer
+        ids[name] = same[0] if same else other
     added = [place for place, name in enumerate(utterances.dialogues) if ids[name] not in known]
     if not added:
         return flow, set(ids.values())
@@ -203,25 +181,6 @@ def _both(
     flow = replace(flow, utterances=both, labels=labels)
     is_new = np.arange(len(both)) >= len(old)
     return with_new_states(flow, vectors, stored.centroids, is_new), set(ids.values())
-
-
-def _id_in_flow(
-    name: str,
-    content: Sequence[tuple[str, str]],
-    known: Mapping[str, Sequence[tuple[str, str]]],
-    title: str,
-) -> str:
-    """Return the id of a dialogue in a flow that has it, or else another id than all ``known``.
-
-    A folder that is part of the flow's input has ids without the folder's name.
-    """
-    longer = f"{title}/{name}"
-    for same in (name, longer):
-        if known.get(same) == content:
-            return same
-    while longer in known:
-        longer += " (new)"
-    return longer
 
 
 def with_new_states(
@@ -278,29 +237,20 @@ def compared(first: FlowGraph, second: FlowGraph) -> list[TransitionDifference]:
     transitions whose source a set never reaches. The test treats transitions as independent, which
     those of one dialogue are not quite.
     """
-    tested, untested = list[TransitionDifference](), list[TransitionDifference]()
-    for source, target in sorted({*first.edges, *second.edges}):
-        counts = first.edges.get((source, target), 0), second.edges.get((source, target), 0)
-        sizes = _leaving(first, source), _leaving(second, source)
-        shares = (
-            counts[0] / sizes[0] if sizes[0] else None,
-            counts[1] / sizes[1] if sizes[1] else None,
+    changes = [
+        TransitionDifference(
+            source,
+            target,
+            (first.edges.get((source, target), 0), second.edges.get((source, target), 0)),
+            (_leaving(first, source), _leaving(second, source)),
         )
-        change = TransitionDifference(source, target, counts, shares, None, 1.0, 1.0)
-        if 0 in sizes:
-            untested.append(change)
-        else:
-            difference = counts[1] / sizes[1] - counts[0] / sizes[0]
-            p = exact_p(*counts, sizes[0] - counts[0], sizes[1] - counts[1])
-            tested.append(replace(change, difference=difference, p=p))
-    pairs = zip(tested, holm([change.p for change in tested]), strict=True)
-    corrected = [replace(change, corrected_p=value) for change, value in pairs]
-
-    def order(change: TransitionDifference) -> tuple[bool, float, State, State]:
-        chance = change.corrected_p > SIGNIFICANT
-        return chance, -abs(change.difference or 0.0), change.source, change.target
-
-    return sorted(corrected, key=order) + untested
+        for source, target in sorted({*first.edges, *second.edges})
+    ]
+    tested = [change for change in changes if 0 not in change.sizes]
+    p = corrected_p([(change.counts, change.sizes) for change in tested])
+    tested = [replace(change, p=value) for change, value in zip(tested, p, strict=True)]
+    tested.sort(key=lambda change: (change.p > SIGNIFICANT, -abs(change.difference or 0.0)))
+    return tested + [change for change in changes if 0 in change.sizes]
 
 
 def _leaving(graph: FlowGraph, source: State) -> int:
@@ -310,7 +260,7 @@ def _leaving(graph: FlowGraph, source: State) -> int:
 
 def _listed(flow: Flow, differences: Sequence[TransitionDifference]) -> Iterator[str]:
     both = sum(difference.difference is not None for difference in differences)
-    sure = [difference for difference in differences if difference.corrected_p <= SIGNIFICANT]
+    sure = [difference for difference in differences if difference.p <= SIGNIFICANT]
     if not sure:
         yield f"None of {both:,} transitions from states that both have differs more than by chance"
         return
@@ -326,14 +276,20 @@ def _listed(flow: Flow, differences: Sequence[TransitionDifference]) -> Iterator
 
 def _table(flow: Flow, comparison: Comparison) -> str:
     heads = [f"{kind} in {name}" for kind in ("times", "share") for name in comparison.names]
-    rows = []
-    for change in comparison.differences:
-        ends = change.source, change.target
-        states = [*(end[1] for end in ends), *(as_cell(_name(flow, end)) for end in ends)]
-        chance = change.difference, change.p, change.corrected_p
-        rows.append([*states, *change.counts, *change.shares, *chance])
-    states = ["from", "to", "from name", "to name"]
-    return table_of([*states, *heads, "difference", "p", "corrected p"], rows)
+    rows = [
+        [
+            change.source[1],
+            change.target[1],
+            as_cell(_name(flow, change.source)),
+            as_cell(_name(flow, change.target)),
+            *change.counts,
+            *change.shares,
+            change.difference,
+            change.p,
+        ]
+        for change in comparison.differences
+    ]
+    return table_of(["from", "to", "from name", "to name", *heads, "difference", "p"], rows)
 
 
 def _name(flow: Flow, state: State) -> str:

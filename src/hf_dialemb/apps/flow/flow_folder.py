@@ -21,10 +21,12 @@ from ...storage.files import replaced_together, write_json_atomically
 from ..pages.page import write_page
 from .exports import CLUSTERS, ENDS, write_tables
 from .flow import Cluster, Flow, Utterances
-from .flow_clustering import Choice
 from .graph import Pruning
 
 CACHE, PAGE = "cache", "index.html"
+_WRONG_FORM = (OSError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What reading another file than one of ours raises."""
+
 FLOW, UTTERANCES, CENTROIDS = "flow.json", "utterances.parquet", "centroids.safetensors"
 FILES = (FLOW, PAGE, UTTERANCES, CENTROIDS, CLUSTERS, ENDS)
 _AGAIN = "run dialemb flow again"
@@ -77,7 +79,7 @@ def read_flow(folder: Path) -> StoredFlow:
         columns = pq.read_table(folder / UTTERANCES).to_pydict()
         flow = _flow(record["title"], record["settings"], record["clusters"], columns)
         return StoredFlow(flow, load_file(folder / CENTROIDS)["centroids"])
-    except (OSError, ValueError, LookupError, TypeError, SafetensorError) as error:
+    except (*_WRONG_FORM, SafetensorError) as error:
         raise InputError(f"flow '{folder}': cannot be read ({error}); {_AGAIN}") from None
 
 
@@ -90,6 +92,11 @@ def _flow(
     for fields in records:
         fields.update(phrases=tuple(fields["phrases"]), examples=tuple(fields["examples"]))
     clusters = tuple(Cluster(**fields) for fields in records)
+    texts = [title]
+    for cluster in clusters:
+        texts += [cluster.role, cluster.name, *cluster.phrases, *cluster.examples]
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError("a name or a text is no string")
     numbers = {cluster.id: number for number, cluster in enumerate(clusters)}
     places = {name: place for place, name in enumerate(dict.fromkeys(columns["dialogue"]))}
     utterances = Utterances(
@@ -102,11 +109,7 @@ def _flow(
 
 
 def write_report(
-    stored: StoredFlow,
-    choices: Mapping[str, Choice],
-    pruning: Pruning,
-    folder: Path,
-    back: str = "",
+    stored: StoredFlow, choices: Mapping[str, str], pruning: Pruning, folder: Path, back: str = ""
 ) -> None:
     """Write a flow with its page and tables, in place of those of an earlier run.
 

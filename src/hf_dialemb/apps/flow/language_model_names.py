@@ -9,7 +9,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -42,7 +42,7 @@ The utterances, one JSON string in a line; whatever they say is an example and n
 Answer with the canonical form alone, in at most six words.
 Canonical form:"""
 
-THOUGHT = re.compile(r"<think>.*?(</think>|\Z)", re.DOTALL | re.IGNORECASE)
+_THOUGHT = re.compile(r"<think>.*?(</think>|\Z)", re.DOTALL | re.IGNORECASE)
 _LABEL = re.compile(r"^(the )?canonical form( is)?\s*:?\s*", re.IGNORECASE)
 _AROUND = " \t\"'`´“”‘’«»*_#-–—•.:;,"
 
@@ -66,38 +66,30 @@ def named_by_model(flow: Flow, spec: str, cache: Path | None) -> Flow:
     return with_names(flow, names)
 
 
-def clean_name(answer: str, longest: int = LONGEST_NAME) -> str:
+def clean_name(answer: str) -> str:
     """Return the first line of an answer that has words, without quotes and marks around it.
 
-    The line is cut between words to ``longest`` characters. An answer without words gives an empty
-    text.
+    The line is cut between words to `LONGEST_NAME` characters. An answer without words gives an
+    empty text.
     """
-    for line in THOUGHT.sub("", answer).splitlines():
+    for line in _THOUGHT.sub("", answer).splitlines():
         printable = "".join(letter if letter.isprintable() else " " for letter in line)
         plain = " ".join(printable.split()).strip(_AROUND)
         name = _LABEL.sub("", plain).strip(_AROUND).replace('"', "")
         if not any(letter.isalnum() for letter in name):
             continue
-        if len(name) <= longest:
+        if len(name) <= LONGEST_NAME:
             return name
-        words = name[: longest + 1].rpartition(" ")[0]
-        return (words or name[:longest]).rstrip(_AROUND)
+        words = name[: LONGEST_NAME + 1].rpartition(" ")[0]
+        return (words or name[:LONGEST_NAME]).rstrip(_AROUND)
     return ""
 
 
-def asked_names(
-    prompts: Sequence[str],
-    spec: str,
-    cache: Path | None,
-    read: Callable[[str], str] = clean_name,
-    tokens: int = _MOST_TOKENS,
-) -> tuple[list[str], str]:
+def asked_names(prompts: Sequence[str], spec: str, cache: Path | None) -> tuple[list[str], str]:
     """Ask a language model for a name by each prompt.
 
-    The folder ``cache`` keeps answers by model and prompt, so that nothing is asked twice. An
-    answer has at most this many ``tokens``. ``read`` takes from it the name and whatever else the
-    prompt asks for; it returns an empty text for an answer without a name. The first prompt that
-    the server refuses is the last one.
+    The folder ``cache`` keeps answers by model and prompt, so that nothing is asked twice. The
+    first prompt that the server refuses is the last one.
 
     Returns:
         The names, empty ones for no answer, and the reason of these.
@@ -109,7 +101,7 @@ def asked_names(
     reason = ""
     for prompt in tqdm(prompts, desc="name", unit="cluster", file=sys.stderr, leave=False):
         try:
-            name = _name(model, prompt, cache, read, tokens)
+            name = _name(model, prompt, cache)
         except InputError as error:
             reason = str(error)
             break
@@ -156,22 +148,20 @@ def find_writer(spec: str) -> str:
     return model
 
 
-def _name(
-    model: str, prompt: str, cache: Path | None, read: Callable[[str], str], tokens: int
-) -> str:
+def _name(model: str, prompt: str, cache: Path | None) -> str:
     """Ask for a name, or read an earlier answer; an answer without a name is not kept."""
     server = os.environ.get("OPENAI_BASE_URL", "")
     path = cache / f"{json_key([model, server, prompt])[:32]}.json" if cache else None
     if path:
         with suppress(OSError, ValueError, LookupError, TypeError):  # missing or damaged
             return str(json.loads(path.read_text(encoding="utf-8"))["name"])
-    name = read(_answer(model, prompt, tokens))
+    name = clean_name(_answer(model, prompt))
     if path and name:
         write_json_atomically(path, {"model": model, "prompt": prompt, "name": name})
     return name
 
 
-def _answer(model: str, prompt: str, tokens: int) -> str:
+def _answer(model: str, prompt: str) -> str:
     """Return the model's answer; an InputError reports a refusal, a missing server or nonsense."""
     import openai
 
@@ -181,7 +171,7 @@ def _answer(model: str, prompt: str, tokens: int) -> str:
                 model=model,
                 messages=[{"role": "user", "content": prompt}],
                 temperature=0,
-                max_tokens=tokens,
+                max_tokens=_MOST_TOKENS,
             )
         return str(answer.choices[0].message.content or "")
     except (openai.OpenAIError, LookupError, TypeError, AttributeError, ValueError) as error:

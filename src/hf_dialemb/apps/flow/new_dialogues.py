@@ -12,7 +12,7 @@ from ...data import load_dialogues
 from ...encoders import load_encoder
 from ...errors import InputError, unknown_name
 from ...metrics.vectors import unit_vectors
-from .extract import source_of, utterance_vectors
+from .extract import utterance_vectors
 from .flow import Cluster, Flow, Utterances, read_utterances
 from .flow_folder import CACHE, StoredFlow, read_flow
 from .graph import END, START, State, TransitionModel
@@ -82,7 +82,7 @@ def new_vectors(stored: StoredFlow, folder: Path, utterances: Utterances) -> NDA
             f"flow '{folder}': got one of ready vectors, expected one that an encoder made"
         )
     encoder = load_encoder(model)
-    if source_of(encoder) != stored.flow.settings.get("vectors"):
+    if encoder.fingerprint != stored.flow.settings.get("vectors"):
         raise InputError(
             f"flow '{folder}': its model '{model}' has changed; run dialemb flow again"
         )

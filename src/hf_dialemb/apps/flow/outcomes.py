@@ -270,13 +270,13 @@ def outcomes_apart(
     """
     result = dict(clusterings)
     for role, clustering in clusterings.items():
-        if clustering.choice.kind != "chosen":
+        if not clustering.chosen:
             continue
         before = clustering.labels.tolist()
         parts = _joined(_parts(role, before, texts[role]), texts[role], unit(vectors[role]))
         if parts != [(label, "", 0) for label in before]:
             labels = in_order(parts)
             apart = f"Outcomes, yes and no, greetings and thanks stand apart: {labels.max() + 1}."
-            choice = replace(clustering.choice, sentence=f"{clustering.choice.sentence} {apart}")
-            result[role] = replace(clustering, labels=labels, choice=choice)
+            sentence = f"{clustering.sentence} {apart}"
+            result[role] = replace(clustering, labels=labels, sentence=sentence)
     return result

@@ -1,17 +1,16 @@
-"""Analyse the paths of dialogues: the main one, loops, ends, and unusual ones."""
+"""Analyse the paths of dialogues: the main one, loops, and ends."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from math import log2
 from statistics import median
 from typing import Literal, get_args
 
 from ...dialogue import ROLES
 from . import outcomes
 from .flow import Flow
-from .graph import END, Edge, State, TransitionModel, steps_of
+from .graph import END, Edge, State, steps_of
 
 LONGEST_LOOP = 3  # states of a loop at most
 _SEVERAL = 0.05
@@ -65,15 +64,6 @@ class End:
     text: str  # its words in the first of them
 
 
-@dataclass(frozen=True)
-class RarePath:
-    """A dialogue that goes another way than the others."""
-
-    dialogue: str  # its id
-    bits: float  # the mean of -log2 of the probabilities of its transitions; high is unusual
-    step: Edge  # its rarest transition
-
-
 def typical_path(flow: Flow) -> TypicalPath:
     """Return the path of the dialogue whose states most others come through, without rare states.
 
@@ -103,11 +93,11 @@ def typical_path(flow: Flow) -> TypicalPath:
     best = max(range(count), key=typical)
     trajectory, rows = flow.trajectories[best], flow.utterances.rows_of(best)
     turns = [turn for turn, state in enumerate(trajectory) if state in shown]
-    told = [
+    telling = [
         turn for turn in turns if not outcomes.says_only_over(flow.by_state[trajectory[turn]].name)
     ]
-    last = max(told, default=-1)
-    first = {trajectory[turn]: turn for turn in reversed(told)}
+    last = max(telling, default=-1)
+    first = {trajectory[turn]: turn for turn in reversed(telling)}
     # the last goodbye of each state
     closing = {trajectory[turn]: turn for turn in turns if turn > last}
     kept = sorted((*first.values(), *closing.values()))
@@ -222,24 +212,3 @@ def end_of(roles: Sequence[str], texts: Sequence[str], usual: bool = False) -> t
         return "cancelled", withdrawn
     kind: Kind = "finished" if (usual or over) and not is_open else "broken off"
     return kind, len(texts) - 1
-
-
-def rare_paths(flow: Flow) -> list[RarePath]:
-    """List dialogues by how unlikely their transitions are on average, the most unusual first.
-
-    A dialogue is judged by the transitions of all others (see
-    `hf_dialemb.apps.flow.graph.TransitionModel`). By its own, a way that no other takes would be
-    certain.
-    """
-    model = TransitionModel([*flow.graph.states, END])
-    paths = [steps_of(states) for states in flow.trajectories]
-    for path in paths:
-        model.count(path)
-    result = []
-    for dialogue, path in zip(flow.utterances.dialogues, paths, strict=True):
-        model.count(path, -1)
-        probabilities = [model.probability((source,), target) for source, target in path]
-        model.count(path)
-        bits = -sum(map(log2, probabilities)) / len(path)
-        result.append(RarePath(dialogue, bits, path[probabilities.index(min(probabilities))]))
-    return sorted(result, key=lambda path: (-path.bits, path.dialogue))

@@ -1,4 +1,4 @@
-"""The insights beside the map: how dialogues end, where they loop, and which are unusual."""
+"""The insights beside the map: how dialogues end, and where they loop."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 from ...display import counted
 from ..flow.exports import line_of
 from ..flow.flow import Flow
-from ..flow.graph import END, START, State
-from ..flow.paths import ends, loops, rare_paths
+from ..flow.graph import State
+from ..flow.paths import ends, loops
 from ..flow.step_names import shortened
 
 MOST_ROWS = 20  # of a section
@@ -16,7 +16,6 @@ LONGEST_NAME = 60  # characters of a state's name
 
 _ENDS = "The last sign of success or failure in each conversation, or where it stops without one."
 _LOOPS = "States that dialogues go through again and again: people may not get what they ask for."
-_RARE = "Dialogues whose steps are rare among all others, the most unusual first."
 _WAYS = {"failed": "at", "cancelled": "with", "broken off": "at", "finished": "after"}
 
 Row = dict[str, Any]
@@ -28,22 +27,15 @@ def insights(flow: Flow) -> list[dict[str, Any]]:
     Each row has a text, ids of dialogues that show it, the best first, how many more there are, and
     the `Flow.numbers` of its states.
     """
-    names = {START: "Start", END: "End"}
-    names |= {cluster.state: _named(cluster.name) for cluster in flow.clusters}
+    names = {cluster.state: _named(cluster.name) for cluster in flow.clusters}
     looping = []
     for loop in loops(flow)[:MOST_ROWS]:
         chain = " → ".join(names[state] for state in (*loop.states, loop.states[0]))
         times = f"{counted(loop.laps, 'time')} in {counted(len(loop.dialogues), 'dialogue')}"
         looping.append(_row(flow, f"{chain}: {times}", loop.dialogues, loop.states))
-    unusual = []
-    for path in rare_paths(flow)[:MOST_ROWS]:
-        step = " → ".join(names[state] for state in path.step)
-        text = f"{_isolated(line_of(path.dialogue))}: its rarest step is {step}"
-        unusual.append(_row(flow, text, (path.dialogue,), path.step))
     return [
         {"title": "How dialogues end", "explanation": _ENDS, "rows": _ends(flow)},
         {"title": "Loops", "explanation": _LOOPS, "rows": looping},
-        {"title": "Unusual dialogues", "explanation": _RARE, "rows": unusual},
     ]
 
 
@@ -63,13 +55,13 @@ def _ends(flow: Flow) -> list[Row]:
     for kind, word in _WAYS.items():
         ways = [end for end in every if end.kind == kind]
         dialogues = tuple(name for end in ways for name in end.dialogues)
+        if not ways:
+            continue
         share = f"{counted(len(dialogues), 'dialogue')}, {_percent(len(dialogues) / count)}"
-        if len(ways) > 1:
-            rows.append(_row(flow, f"{kind.capitalize()}: {share}", dialogues))
+        rows.append(_row(flow, f"{kind.capitalize()}: {share}", dialogues))
         for end in ways[: MOST_ROWS // 4]:
-            size = share if len(ways) == 1 else counted(len(end.dialogues), "dialogue")
-            similar = " or similar" if len(end.dialogues) > 1 else ""
-            text = f'{kind.capitalize()} {word} "{_named(end.text)}"{similar}: {size}'
+            size = counted(len(end.dialogues), "dialogue")
+            text = f'{kind.capitalize()} {word} "{_named(end.text)}": {size}'
             rows.append(_row(flow, text, end.dialogues, (end.state,)))
     return rows
 

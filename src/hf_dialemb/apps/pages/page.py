@@ -16,8 +16,7 @@ from ...dialogue import ROLES
 from ...display import counted
 from ..flow.exports import line_of
 from ..flow.flow import Flow
-from ..flow.flow_clustering import Choice
-from ..flow.graph import Pruning, State
+from ..flow.graph import Edge, Pruning, State
 from ..flow.paths import typical_path
 from ..flow.step_names import shortened
 from . import standalone_page
@@ -33,7 +32,6 @@ MOST_DIALOGUES = 2_000  # dialogues that a page has in full
 MOST_CHARACTERS = 4_000_000  # of these dialogues
 LONGEST_TEXT = 2_000  # characters
 MOST_TEXTS = 50  # different texts that are counted for each state
-MOST_TEXTS_OF_ALL = 20_000  # of all states together, about
 
 _SETTINGS = {
     "model": "encoder, which says how alike utterances are",
@@ -51,11 +49,21 @@ class TransitionDifference:
     source: State
     target: State
     counts: tuple[int, int]
-    # of all from the source; None in a set that never reaches it
-    shares: tuple[float | None, float | None]
-    difference: float | None  # the second share minus the first; None where a share is
-    p: float  # of Fisher's exact test, two-sided; 1 where a share is None
-    corrected_p: float  # after Holm's correction over all transitions with two shares
+    sizes: tuple[int, int]  # all transitions from the source
+    # of Fisher's exact test, two-sided, after Holm's correction; 1 where a size is 0
+    p: float = 1.0
+
+    @property
+    def shares(self) -> list[float | None]:
+        """Return the share of each set; None in a set that never reaches the source."""
+        pairs = zip(self.counts, self.sizes, strict=True)
+        return [count / size if size else None for count, size in pairs]
+
+    @property
+    def difference(self) -> float | None:
+        """Return the second share minus the first; None where a share is."""
+        first, second = self.shares
+        return None if first is None or second is None else second - first
 
 
 @dataclass(frozen=True)
@@ -74,7 +82,7 @@ def write_page(
     path: Path,
     pruning: Pruning,
     *,
-    choices: Mapping[str, Choice] | None = None,
+    choices: Mapping[str, str] | None = None,
     comparison: Comparison | None = None,
     back: str = "",
 ) -> None:
@@ -83,7 +91,7 @@ def write_page(
     ``pruning`` is what is shown at first; sliders change it. ``choices`` say how the number of
     clusters of each role was decided. A comparison of two sets of dialogues, which colours tell
     apart, stands in place of insights. ``back`` is the address of a page of topics. The page's
-    address keeps the view, as in ``#state=user-3&nodes=0.05``.
+    address keeps what is open, as in ``#state=user-3``.
     """
     record = _record(flow, pruning, choices or {}, comparison)
     counts = record["counts"]
@@ -102,7 +110,7 @@ def write_page(
 
 
 def _record(
-    flow: Flow, pruning: Pruning, choices: Mapping[str, Choice], comparison: Comparison | None
+    flow: Flow, pruning: Pruning, choices: Mapping[str, str], comparison: Comparison | None
 ) -> dict[str, Any]:
     """Return the content of the page, as JSON has it.
 
@@ -122,7 +130,7 @@ def _record(
             "dialogues": len(flow.utterances.dialogues),
             "utterances": len(flow.utterances),
             "states": len(flow.clusters),
-            "frequent": _texts_per_state(len(flow.clusters)),
+            "frequent": MOST_TEXTS,
         },
         "states": _states(flow, texts),
         "edges": [
@@ -135,14 +143,12 @@ def _record(
             "states": [numbers[state] for state in main.states],
             "texts": [_number(texts, text) for text in main.texts],
             "turns": main.turns,
-            "steps": sorted(
-                f"{numbers[source]}>{numbers[target]}" for source, target in main.steps
-            ),
+            "steps": sorted(map(_key, main.steps)),
         },
         "pruning": asdict(pruning),
         "insights": sections,
-        "comparison": _comparison(comparison, numbers) if comparison else None,
-        "choices": [[role, choice.sentence] for role, choice in choices.items()],
+        "comparison": _comparison(comparison) if comparison else None,
+        "choices": list(choices.items()),
         "settings": [
             ["Made by", f"hf_dialemb {version('hf-dialemb')}"],
             *(
@@ -181,10 +187,6 @@ def kept_dialogues(
     return sorted(kept or order[:1])
 
 
-def _texts_per_state(states: int) -> int:
-    return max(5, min(MOST_TEXTS, MOST_TEXTS_OF_ALL // max(1, states)))
-
-
 def _number(texts: dict[str, int], text: str) -> int:
     return texts.setdefault(shortened(text, LONGEST_TEXT), len(texts))
 
@@ -204,7 +206,7 @@ def _states(flow: Flow, texts: dict[str, int]) -> list[dict[str, Any]]:
     states = []
     for label, cluster in enumerate(flow.clusters):
         size = flow.graph.states.get(cluster.state, 0)  # a state may have lost all
-        frequent = counts[label].most_common(_texts_per_state(len(flow.clusters)))
+        frequent = counts[label].most_common(MOST_TEXTS)
         states.append(
             {
                 "id": cluster.id,
@@ -240,24 +242,25 @@ def _dialogue(
     return record
 
 
-def _comparison(comparison: Comparison, numbers: Mapping[State, int]) -> dict[str, Any]:
-    edges = []
-    for change in comparison.differences:
-        source, target = numbers[change.source], numbers[change.target]
-        edges.append(
-            {
-                "source": source,
-                "target": target,
-                "key": f"{source}>{target}",
-                "p": change.corrected_p,
-                "counts": change.counts,
-                "shares": change.shares,
-                "difference": change.difference,
-            }
-        )
+def _key(edge: Edge) -> str:
+    """Return the name of a transition on the page."""
+    (_, source), (_, target) = edge
+    return f"{source}>{target}"
+
+
+def _comparison(comparison: Comparison) -> dict[str, Any]:
     return {
         "names": [line_of(name) for name in comparison.names],
         "dialogues": comparison.dialogues,
         "findings": [line_of(finding) for finding in comparison.findings],
-        "edges": edges,
+        "edges": [
+            {
+                "key": _key((change.source, change.target)),
+                "p": change.p,
+                "counts": change.counts,
+                "shares": change.shares,
+                "difference": change.difference,
+            }
+            for change in comparison.differences
+        ],
     }

@@ -139,7 +139,6 @@ class Picture {
       this.nodes.delete(number);
     }
     this.drawEdges();
-    this.rove(this.nodes.has(this.tabbed) ? this.tabbed : this.flow.start);
   }
 
   drawNode(box) {
@@ -160,7 +159,7 @@ class Picture {
       class: `node terminal ${kind}`,
       "data-number": box.number,
       role: "button",
-      tabindex: -1,
+      tabindex: 0,
     });
     node.setAttribute("aria-label", `${box.lines[0]} of all dialogues`);
     if (kind === "end")
@@ -181,7 +180,7 @@ class Picture {
       class: `node state role-${role % 5}`,
       "data-number": box.number,
       role: "button",
-      tabindex: -1,
+      tabindex: 0,
     });
     node.setAttribute("aria-label", `${state.name}, ${state.role}, in ${percent(share)} of dialogues`);
     node.append(element("title", {}, `${state.name} (${state.id})`));
@@ -306,7 +305,7 @@ class Picture {
     const dashes = new Map();
     shown.slice(1).forEach(({ number, place }, index) => {
       const before = shown[index];
-      const key = `${before.number}>${number}`;
+      const key = keyOf(this.flow, before.number, number);
       if (this.edges.has(key) && place === before.place + 1) keys.add(key);
       else if (before.number !== number) dashes.set(key, [before.number, number]);
     });

@@ -4,9 +4,14 @@
 function readFlow(record) {
   const flow = { ...record, start: record.states.length, end: record.states.length + 1 };
   flow.most = flow.states.reduce((most, state) => Math.max(most, state.size), 1);
-  flow.numbers = new Map(flow.states.map((state, number) => [state.id, number]));
-  flow.numbers.set("start", flow.start).set("end", flow.end);
-  flow.edges = record.edges.map(([source, target, count]) => ({ source, target, count, key: `${source}>${target}` }));
+  flow.ids = [...flow.states.map((state) => state.id), "[start]", "[end]"];
+  flow.numbers = new Map(flow.ids.map((id, number) => [id, number]));
+  flow.edges = record.edges.map(([source, target, count]) => ({
+    source,
+    target,
+    count,
+    key: keyOf(flow, source, target),
+  }));
   flow.byKey = new Map(flow.edges.map((edge) => [edge.key, edge]));
   // Mostly the target is said earlier in a dialogue than the source.
   for (const edge of flow.edges) edge.late = flow.states[edge.target]?.when < flow.states[edge.source]?.when;
@@ -14,8 +19,12 @@ function readFlow(record) {
   for (const edge of flow.edges) out.set(edge.source, (out.get(edge.source) || 0) + edge.count);
   // What a person reads: of all times that the source occurs, how often the target comes next.
   for (const edge of flow.edges) edge.share = edge.count / out.get(edge.source);
-  flow.byDialogue = new Map(flow.dialogues.map((dialogue, number) => [dialogue.id, number]));
+  flow.byDialogue = new Map(flow.dialogues.map((dialogue) => [dialogue.id, dialogue]));
   return flow;
+}
+
+function keyOf(flow, source, target) {
+  return `${flow.ids[source]}>${flow.ids[target]}`;
 }
 
 const figures = new Intl.NumberFormat("en");
@@ -67,21 +76,19 @@ function reached(first, edges, from, to) {
 // Leaves out what is rare, and what then lies on no way from start to end: the same as `pruned` in pruning.py.
 function prune(flow, setting) {
   const weights = weigh(flow.edges, setting.weights);
-  const within =
-    (kept) =>
-    ({ source, target }) =>
-      [source, target].every((number) => number >= flow.start || kept.has(number));
+  const lies = (number, kept) => number >= flow.start || kept.has(number);
+  const within = (edge, kept) => lies(edge.source, kept) && lies(edge.target, kept);
   let edges = flow.edges;
   let kept = new Set();
   flow.states.forEach((state, number) => state.size / flow.most > setting.nodes && kept.add(number));
   for (const threshold of [0, setting.edges]) {
     edges = flow.edges.filter((edge) => weights.get(edge) >= threshold);
-    const ways = edges.filter((edge) => edge.source !== edge.target && within(kept)(edge));
+    const ways = edges.filter((edge) => edge.source !== edge.target && within(edge, kept));
     const forth = reached(flow.start, ways, "source", "target");
     const back = reached(flow.end, ways, "target", "source");
     kept = new Set([...kept].filter((number) => forth.has(number) && back.has(number)));
   }
-  edges = edges.filter(within(kept));
+  edges = edges.filter((edge) => within(edge, kept));
   const shown = weigh(edges, setting.weights);
   return { states: [...kept], edges: edges.map((edge) => ({ ...edge, weight: shown.get(edge) })) };
 }

@@ -1,15 +1,14 @@
 "use strict";
-// What part of the picture is in view, and mouse, touch and keys that change it.
+// What part of the picture is in view, and what the mouse, a finger and keys do with it.
 
-const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 const LEAST = 0.05; // scales
 const GREATEST = 3;
 const READABLE = 0.62;
 const REST = 160;
-const PAPER = [690, 810]; // pixels of the print style
 
 // The drawing moves as one layer, which costs nearly nothing; it gets sharp again once it rests.
-Picture.prototype.move = function () {
+Picture.prototype.moveTo = function (view) {
+  Object.assign(this, view);
   const [x, y, scale] = [this.x.toFixed(2), this.y.toFixed(2), this.scale.toFixed(4)];
   this.world.style.transform = `translate(${x}px, ${y}px) scale(${scale})`;
   this.world.classList.add("moving");
@@ -18,18 +17,10 @@ Picture.prototype.move = function () {
   this.svg.classList.toggle("far", this.scale < CLOSE);
 };
 
-Picture.prototype.moveTo = function (view) {
-  Object.assign(this, view);
-  this.move();
-};
-
 Picture.prototype.zoom = function (factor, x = this.svg.clientWidth / 2, y = this.svg.clientHeight / 2) {
   const scale = Math.min(GREATEST, Math.max(LEAST, this.scale * factor));
   const grown = scale / this.scale;
-  this.x = x - (x - this.x) * grown;
-  this.y = y - (y - this.y) * grown;
-  this.scale = scale;
-  this.move();
+  this.moveTo({ scale, x: x - (x - this.x) * grown, y: y - (y - this.y) * grown });
 };
 
 // What lies over the picture: buttons on the right, the legend below.
@@ -51,30 +42,13 @@ Picture.prototype.fit = function (least = 0) {
   const { left, width, height, places } = this.layout;
   const all = this.wholeScale(this.layout);
   const across = room.width / width;
-  this.scale = all >= least ? all : across >= least ? Math.min(READABLE, across) : READABLE;
+  const scale = all >= least ? all : across >= least ? Math.min(READABLE, across) : READABLE;
   // What is wider than the room has the start in the middle, but no more free room on one side than it must.
-  const spare = room.width - this.scale * width;
-  const middle = room.width / 2 - this.scale * (places.get(this.flow.start).x - left);
+  const spare = room.width - scale * width;
+  const middle = room.width / 2 - scale * (places.get(this.flow.start).x - left);
   const aside = spare >= 0 ? spare / 2 : Math.min(0, Math.max(spare, middle));
-  this.x = room.left + aside - this.scale * left;
-  this.y = room.top + Math.max(0, (room.height - this.scale * height) / 2);
-  this.move();
-};
-
-// Paper is of another size than the window; see the print style.
-Picture.prototype.listenToPrinter = function () {
-  let before = {};
-  addEventListener("beforeprint", () => {
-    const { left, width, height } = this.layout;
-    const scale = Math.min(PAPER[0] / width, PAPER[1] / height, 1);
-    before = { x: this.x, y: this.y, scale: this.scale };
-    Object.assign(this, { scale, x: (PAPER[0] - scale * width) / 2 - scale * left, y: 5 });
-    this.move();
-  });
-  addEventListener("afterprint", () => {
-    Object.assign(this, before);
-    this.move();
-  });
+  const y = room.top + Math.max(0, (room.height - scale * height) / 2);
+  this.moveTo({ scale, x: room.left + aside - scale * left, y });
 };
 
 // Brings states into view together, no nearer than they are and no farther than they can be made out.
@@ -99,89 +73,61 @@ Picture.prototype.sees = function (x, y) {
   return across > 0 && across < this.svg.clientWidth && down > 0 && down < this.svg.clientHeight - 30;
 };
 
-// Brings a state into view: just so far if a part of it is there already, else to the middle.
+// Brings a state that is out of view to the middle.
 Picture.prototype.reveal = function (number) {
   const place = this.layout.places.get(number);
-  if (!place) return;
-  const { clientWidth: width, clientHeight: height } = this.svg;
-  const { scale } = this;
-  const [x, y] = [this.x + scale * place.x, this.y + scale * place.y];
-  const [across, down] = [(scale * place.width) / 2 + 20, (scale * place.height) / 2 + 20];
-  const near = this.sees(place.x, place.y);
-  const to = near
-    ? [Math.min(width - across, Math.max(across, x)), Math.min(height - down - 30, Math.max(down, y))]
-    : [width / 2, height / 2];
-  if (to[0] !== x || to[1] !== y) this.moveTo({ x: this.x + to[0] - x, y: this.y + to[1] - y });
+  if (!place || this.sees(place.x, place.y)) return;
+  const { clientWidth, clientHeight } = this.svg;
+  this.moveTo({ x: clientWidth / 2 - this.scale * place.x, y: clientHeight / 2 - this.scale * place.y });
 };
 
 Picture.prototype.listen = function () {
   const { svg } = this;
-  svg.addEventListener(
-    "wheel",
-    (event) => {
-      event.preventDefault();
-      const box = svg.getBoundingClientRect();
-      const lines = event.deltaMode ? 16 : 1;
-      this.zoom(Math.exp(-event.deltaY * lines * 0.0015), event.clientX - box.left, event.clientY - box.top);
-    },
-    { passive: false },
-  );
+  const turned = (event) => {
+    event.preventDefault();
+    const box = svg.getBoundingClientRect();
+    const lines = event.deltaMode ? 16 : 1;
+    this.zoom(Math.exp(-event.deltaY * lines * 0.0015), event.clientX - box.left, event.clientY - box.top);
+  };
+  svg.addEventListener("wheel", turned, { passive: false });
   this.listenToPointers();
-  this.listenToPrinter();
-  svg.addEventListener("keydown", (event) => this.key(event));
-  svg.addEventListener("focusin", (event) => {
-    const node = event.target.closest(".node");
-    if (!node) return;
-    this.rove(Number(node.dataset.number));
-    if (node.matches(":focus-visible")) this.reveal(this.tabbed); // under the mouse nothing may move before the click
+  svg.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" && event.key !== " ") return;
+    this.choose(event.target, true);
+    event.preventDefault();
   });
-  for (const [name, on] of [
-    ["pointerover", true],
-    ["pointerout", false],
-  ]) {
-    svg.addEventListener(name, (event) => this.hover(event.target, on));
-  }
+  svg.addEventListener("focusin", ({ target }) => {
+    // under the mouse nothing may move before the click
+    if (target.matches(".node:focus-visible")) this.reveal(Number(target.dataset.number));
+  });
+  svg.addEventListener("pointerover", (event) => this.hover(event.target, true));
+  svg.addEventListener("pointerout", (event) => this.hover(event.target, false));
 };
 
-// One finger or the mouse moves, two fingers zoom; what moves less than three pixels is a click.
+// What moves less than three pixels is a click.
 Picture.prototype.listenToPointers = function () {
   const { svg } = this;
-  const down = new Map();
+  let before = null;
   let moved = 0;
   svg.addEventListener("pointerdown", (event) => {
-    if (event.button > 0) return;
-    if (!down.size) moved = 0;
-    down.set(event.pointerId, event);
+    before = event;
+    moved = 0;
   });
   addEventListener("pointermove", (event) => {
-    if (!event.buttons) down.clear(); // the button was let go outside the window
-    const before = down.get(event.pointerId);
-    if (!before) return;
+    if (!before || !event.isPrimary || !event.buttons) return;
     const [x, y] = [event.clientX - before.clientX, event.clientY - before.clientY];
+    before = event;
     moved += Math.abs(x) + Math.abs(y);
-    if (down.size === 2) this.pinch(down, event);
-    down.set(event.pointerId, event);
-    if (down.size > 1 || moved < 3) return;
+    if (moved < 3) return;
     svg.classList.add("dragged");
-    this.x += x;
-    this.y += y;
-    this.move();
+    this.moveTo({ x: this.x + x, y: this.y + y });
   });
-  for (const name of ["pointerup", "pointercancel"]) {
-    addEventListener(name, (event) => {
-      down.delete(event.pointerId);
-      svg.classList.remove("dragged");
-    });
-  }
+  const drop = () => {
+    before = null;
+    svg.classList.remove("dragged");
+  };
+  for (const name of ["pointerup", "pointercancel"]) addEventListener(name, drop);
   svg.addEventListener("click", (event) => moved < 3 && this.choose(event.target));
-};
-
-Picture.prototype.pinch = function (down, event) {
-  const other = [...down.values()].find((one) => one.pointerId !== event.pointerId);
-  const before = down.get(event.pointerId);
-  const distance = (one) => Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY) || 1;
-  const box = this.svg.getBoundingClientRect();
-  this.zoom(distance(event) / distance(before), other.clientX - box.left, other.clientY - box.top);
 };
 
 Picture.prototype.choose = function (target, byKey = false) {
@@ -199,35 +145,4 @@ Picture.prototype.hover = function (target, on) {
     label?.classList.toggle("near", on);
     if (edge && !line.querySelector("title")) line.prepend(element("title", {}, this.describe(edge)));
   }
-};
-
-Picture.prototype.key = function (event) {
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key === "Enter" || event.key === " ") this.choose(event.target, true);
-  else if (ARROWS[event.key] && event.target.closest(".node")) this.step(ARROWS[event.key]);
-  else return;
-  event.preventDefault();
-  event.stopPropagation();
-};
-
-// The nearest state in a direction gets the focus.
-Picture.prototype.step = function ([right, below]) {
-  const here = this.layout.places.get(this.tabbed);
-  let best = null;
-  let least = Infinity;
-  for (const [number, place] of this.layout.places) {
-    const [x, y] = [place.x - here.x, place.y - here.y];
-    const ahead = x * right + y * below;
-    const aside = Math.abs(x * below) + Math.abs(y * right);
-    const distance = ahead + 2.5 * aside;
-    if (ahead > 1 && distance < least) [best, least] = [number, distance];
-  }
-  if (best !== null) this.nodes.get(best).focus({ preventScroll: true });
-};
-
-// Of all states one can be reached by the tabulator, the others by arrow keys from there.
-Picture.prototype.rove = function (number) {
-  this.nodes.get(this.tabbed)?.setAttribute("tabindex", -1);
-  this.nodes.get(number)?.setAttribute("tabindex", 0);
-  this.tabbed = number;
 };

@@ -1,120 +1,80 @@
 "use strict";
 // The search: states by name, words and id, utterances by what is said, dialogues by id.
 
-const FOUND = { state: 8, utterance: 12, dialogue: 8 };
+const MOST_FOUND = 10; // of each kind
 
+// Everything that can be found: its kind, its text, what is looked in, and the view that it opens.
 function searchable(flow) {
-  const where = new Map(); // of a text, where it is said first, or else which state it is of
-  flow.states.forEach((state, number) => {
-    for (const text of [...state.examples, ...state.frequent.map(([text]) => text)])
-      if (!where.has(text)) where.set(text, { state: number });
-  });
-  for (const dialogue of flow.dialogues) {
-    dialogue.texts.forEach((text, index) => {
-      if (!where.get(text)?.dialogue)
-        where.set(text, { state: dialogue.states[index], dialogue: dialogue.id, turn: index + 1 });
-    });
+  const entry = (kind, text, view, words = text) => ({ kind, text, view, words: words.toLowerCase() });
+  const states = flow.states.map(({ id, name, phrases }) =>
+    entry("state", name, { state: id }, [name, id, ...phrases].join("\n")),
+  );
+  const texts = new Map(); // with where each is said first, or else which state it is of
+  for (const { id, texts: said } of flow.dialogues) {
+    said.forEach((text, index) => texts.has(text) || texts.set(text, { dialogue: id, turn: String(index + 1) }));
   }
-  return {
-    where,
-    texts: flow.texts.map((text) => text.toLowerCase()),
-    states: flow.states.map((state) => [state.name, state.id, ...state.phrases].join("\n").toLowerCase()),
-    dialogues: flow.dialogues.map((dialogue) => dialogue.id.toLowerCase()),
-  };
+  for (const { id, frequent } of flow.states) {
+    for (const [text] of frequent) if (!texts.has(text)) texts.set(text, { state: id });
+  }
+  return [
+    ...states,
+    ...[...texts].map(([text, view]) => entry("utterance", flow.texts[text], view)),
+    ...flow.dialogues.map(({ id }) => entry("dialogue", id, { dialogue: id, turn: "" })),
+  ];
 }
 
-function matches(lowered, words, most) {
-  const found = [];
-  for (let index = 0; index < lowered.length && found.length < most; index++) {
-    if (words.every((word) => lowered[index].includes(word))) found.push(index);
-  }
-  return found;
-}
-
-function lookUp(flow, known, query) {
+function lookUp(known, query) {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-  if (!words.length) return [];
-  const states = matches(known.states, words, FOUND.state).map((number) => ({
-    kind: "state",
-    text: flow.states[number].name,
-    view: { state: flow.states[number].id },
-  }));
-  const dialogues = matches(known.dialogues, words, FOUND.dialogue).map((number) => ({
-    kind: "dialogue",
-    text: flow.dialogues[number].id,
-    view: { dialogue: flow.dialogues[number].id, turn: "" },
-  }));
-  const texts = matches(known.texts, words, FOUND.utterance)
-    .filter((text) => known.where.has(text))
-    .map((text) => {
-      const { state, dialogue, turn } = known.where.get(text);
-      return {
-        kind: "utterance",
-        text: flow.texts[text],
-        view: dialogue ? { dialogue, turn: String(turn) } : { state: flow.states[state].id },
-      };
-    });
-  return [...states, ...texts, ...dialogues];
+  const found = { state: 0, utterance: 0, dialogue: 0 };
+  const fits = (entry) =>
+    found[entry.kind] < MOST_FOUND && words.every((word) => entry.words.includes(word)) && ++found[entry.kind];
+  return words.length ? known.filter(fits) : [];
 }
 
 function listenToSearch(page) {
   const input = document.getElementById("search");
   const list = document.getElementById("found");
   let known = null;
-  let results = [];
-  let chosen = -1;
-  let wait = 0;
-  const close = () => {
-    list.hidden = true;
-    input.setAttribute("aria-expanded", "false");
-    input.removeAttribute("aria-activedescendant");
+  let chosen = 0;
+  const open = (isOpen) => {
+    list.hidden = !isOpen;
+    input.setAttribute("aria-expanded", String(isOpen));
   };
-  const choose = (index) => {
-    if (!results[index]) return;
+  const choose = (view) => {
     input.value = "";
-    close();
-    page.show({ tab: "map", ...results[index].view });
+    open(false);
+    page.show({ tab: "map", ...view });
     page.focusPanel();
   };
   const select = (index) => {
-    chosen = results.length ? (index + results.length) % results.length : -1;
+    chosen = Math.min(Math.max(0, index), list.children.length - 1);
     [...list.children].forEach((row, place) => row.setAttribute("aria-selected", place === chosen));
-    if (chosen < 0) return;
     input.setAttribute("aria-activedescendant", `found-${chosen}`);
     list.children[chosen].scrollIntoView({ block: "nearest" });
   };
-  const update = () => {
-    known ??= searchable(page.flow);
-    results = lookUp(page.flow, known, input.value);
-    const row = ({ kind, text }, index) =>
-      make(
-        "li",
-        { role: "option", id: `found-${index}`, click: () => choose(index) },
-        make("span", { class: "kind" }, kind),
-        make("span", { dir: "auto" }, cutText(text, 160)),
-      );
-    list.replaceChildren(...(results.length ? results.map(row) : [make("li", { class: "none" }, "Nothing found.")]));
-    list.hidden = !input.value.trim();
-    input.setAttribute("aria-expanded", String(!list.hidden));
-    select(0);
+  const rowOf = ({ kind, text, view }, index) => {
+    const attributes = { role: "option", id: `found-${index}`, click: () => choose(view) };
+    return make("li", attributes, make("span.kind", kind), make("span", { dir: "auto" }, text));
   };
   input.addEventListener("input", () => {
-    clearTimeout(wait);
-    wait = setTimeout(update, 60);
+    known ??= searchable(page.flow);
+    const rows = lookUp(known, input.value).map(rowOf);
+    list.replaceChildren(...(rows.length ? rows : [make("li.none", "Nothing found.")]));
+    open(input.value.trim() !== "");
+    select(0);
   });
+  const keys = {
+    ArrowDown: () => select(chosen + 1),
+    ArrowUp: () => select(chosen - 1),
+    Enter: () => list.hidden || list.children[chosen].click(),
+    Escape: () => input.blur(),
+  };
   input.addEventListener("keydown", (event) => {
-    if (event.key === "ArrowDown" || event.key === "ArrowUp") select(chosen + (event.key === "ArrowDown" ? 1 : -1));
-    else if (event.key === "Enter") (update(), choose(Math.max(0, chosen)));
-    else if (event.key === "Escape") ((input.value = ""), close(), input.blur());
-    else return;
+    if (!keys[event.key]) return;
     event.preventDefault();
     event.stopPropagation();
+    keys[event.key]();
   });
   list.addEventListener("pointerdown", (event) => event.preventDefault()); // else the list is gone before the click
-  input.addEventListener("blur", close);
-}
-
-function cutText(text, most) {
-  const letters = [...text];
-  return letters.length > most ? `${whole(text, letters.slice(0, most).join(""))}…` : text;
+  input.addEventListener("blur", () => open(false));
 }

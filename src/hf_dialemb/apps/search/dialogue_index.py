@@ -5,12 +5,9 @@ killed leaves the batches before, and run again it adds the rest.
 """
 
 import contextlib
-import csv
-import hashlib
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,12 +20,10 @@ from ...data import load_dialogues
 from ...dialogue import Dialogue, metadata_columns
 from ...encoders import Encoder, load_encoder
 from ...encoders.specs import trained_encoder
-from ...encoders.stored_vectors import METADATA
 from ...errors import InputError
-from ...methods.sessions import spoken
 from ...storage.files import locked
-from ..files.table_rows import plain_cell
-from .hits import Hits, IndexHit, beginning, check_top
+from .hits import Hits, IndexHit, check_top
+from .index_rows import identified, rows_of, schema_of, typed_column
 from .indexed_turns import find_turns
 from .lance_tables import (
     checked_condition,
@@ -37,9 +32,9 @@ from .lance_tables import (
     nearest_rows,
     opened,
     quoted,
+    unchanged_words,
 )
 from .search import query_vector
-from .word_index import words_of
 
 LEVELS = ("dialogues", "turns")
 """What has a row; a turn is found by its words and by its meaning in its surroundings."""
@@ -49,8 +44,6 @@ LARGE = 50_000
 
 BATCH = 1_000  # dialogues that are embedded and added at once: what a killed run loses at most
 _NAME = re.compile(r"(?!\.+lance$)[\w.-]{1,200}\.lance", re.ASCII)  # what LanceDB takes
-_TEXTS = ("id", "role", "text", "time", "topic", "digest")
-_TEXTS_OF_TURNS = ("speaker", "words")
 
 
 class DialogueIndex:
@@ -88,31 +81,28 @@ class DialogueIndex:
             raise InputError(f"index {path}: expected {wanted}; rename it")
         if level not in (None, *LEVELS):
             raise InputError(f"level: got {level!r}, expected one of {', '.join(LEVELS)}")
-        spec = None if encoder is None else str(getattr(encoder, "spec", encoder))
-        if spec == "" or not isinstance(encoder, str | Path | Encoder | None):
+        self._database = connected(self.path.parent)
+        newest = opened(self._database, self.path)
+        options: dict[str, Any] = {}
+        if isinstance(encoder, Encoder) and encoder.source:
+            options = encoder.source.options
+        elif encoder is None:
+            if not newest:
+                made_by = f"make one with dialemb index FILE --output {path}"
+                raise InputError(f"index {path}: no such index; {made_by}")
+            encoder, options = newest[1]["model"], newest[1]["options"]
+        model = str(getattr(encoder, "spec", encoder))
+        if not model or not isinstance(encoder, str | Path | Encoder):
             raise InputError(
                 "encoder: got a model in memory, which none could load later; give its folder or "
                 "Hub id"
             )
-        self._encoder: str | Encoder
-        self._record: dict[str, Any]
-        self._database = connected(self.path.parent)
-        newest = opened(self._database, self.path)
-        record: dict[str, Any] = newest[1] if newest else {"model": spec, "level": LEVELS[0]}
-        model = spec or record["model"]
-        if model is None:
-            raise InputError(
-                f"index {path}: no such index; make one with dialemb index FILE --output {path}"
-            )
-        options = record["options"] if newest and encoder is None else {}
-        if isinstance(encoder, Encoder) and encoder.source:
-            options = encoder.source.options
         self._encoder = encoder if isinstance(encoder, Encoder) else model
         self._record = {
             "model": model,
             "options": options,
             "weights": trained_encoder(self._encoder, **options).fingerprint,
-            "level": level or record["level"],
+            "level": level or (newest[1]["level"] if newest else LEVELS[0]),
         }
         self._table: Any = None
         self._refresh()
@@ -167,7 +157,9 @@ class DialogueIndex:
         count = 0
         with self._locked():
             known = self._known()
-            new = (item for item in _named(dialogues) if known.get(item[0], ("",))[0] != item[1])
+            new = (
+                item for item in identified(dialogues) if known.get(item[0], ("",))[0] != item[1]
+            )
             while batch := list(islice(new, BATCH)):
                 self._write(batch, {name: known[name][1] for name, *_ in batch if name in known})
                 count += len(batch)
@@ -293,23 +285,22 @@ class DialogueIndex:
         These keep their topics.
         """
         dialogues = [dialogue for *_, dialogue in batch]
-        if self._record["level"] == "turns":
+        level = self._record["level"]
+        if level == "turns":
             vectors = self.encoder.encode_turns(dialogues).vectors
         else:
             vectors = self.encoder.encode(dialogues)
         rows: list[dict[str, Any]] = []
         owners = []
         for name, digest, dialogue in batch:
-            same = {"id": name, "digest": digest, "topic": replaced.get(name)}
-            for row in _rows(dialogue, self._record["level"]):
-                rows.append({**same, **row, "vector": vectors[len(rows)]})
+            for row in rows_of(dialogue, level):
+                row |= {"id": name, "digest": digest, "topic": replaced.get(name)}
+                rows.append({**row, "vector": vectors[len(rows)]})
                 owners.append(dialogue)
-        data = pa.Table.from_pylist(rows, _schema(vectors.shape[1], self._record))
-        data = self._with_metadata(data, owners)
+        schema = schema_of(vectors.shape[1], self._record)
         if self._table is None:
-            self._table = self._database.create_table(
-                self.path.stem, schema=data.schema, exist_ok=True
-            )
+            self._table = self._database.create_table(self.path.stem, schema=schema, exist_ok=True)
+        data = self._with_metadata(pa.Table.from_pylist(rows, schema), owners)
         merge = self._table.merge_insert(["id", "role", "turn"])
         merge = merge.when_matched_update_all().when_not_matched_insert_all()
         if replaced:
@@ -317,24 +308,23 @@ class DialogueIndex:
         merge.execute(data)
 
     def _with_metadata(self, data: pa.Table, dialogues: Sequence[Dialogue]) -> pa.Table:
-        """Add a column for each name of metadata, to the table too where it is new."""
-        known = (
-            {} if self._table is None else {field.name: field.type for field in self._table.schema}
-        )
+        """Add a column for each name of metadata, to the index too where it is new."""
+        known = {field.name: field.type for field in self._table.schema}
         columns = metadata_columns(dialogues, data.schema.names)
-        for name in [name for name in {**known, **columns} if name not in data.schema.names]:
+        for name in {**known, **columns}:
             values = columns.get(name, [None] * len(data))
-            if name not in known and all(value is None for value in values):
+            is_empty = name not in known and all(value is None for value in values)
+            if name in data.schema.names or is_empty:
                 continue
-            column = _typed(values, known.get(name))
-            if column is None:
+            column = typed_column(values, known.get(name))
+            if name not in known:
+                self._table.add_columns(pa.field(name, column.type))
+            elif column.type != known[name]:
                 got = next(value for value in values if value is not None)
                 raise InputError(
                     f"metadata {name}: got {got!r}, expected {known[name]} as in {self.path}; make "
                     "another index"
                 )
-            if self._table is not None and name not in known:
-                self._table.add_columns(pa.field(name, column.type))
             data = data.append_column(name, column)
         return data
 
@@ -348,131 +338,12 @@ class DialogueIndex:
                 metric="cosine", vector_column_name="vector", index_type="IVF_PQ"
             )
         if self._record["level"] == "turns" and ["words"] not in indexed:
-            self._table.create_index("words", config=_by_spaces())
+            self._table.create_index("words", config=unchanged_words())
         self._table.optimize(cleanup_older_than=older_than, delete_unverified=delete_unverified)
-
-
-def read_topics(path: Path) -> dict[str, str]:
-    """Read topics from a CSV with the columns ``id`` and ``topic``.
-
-    Of the ``dialogues.csv`` of `dialemb topics`, which has both, the names of topics are read.
-    """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            columns = set(reader.fieldnames or ())
-            if not {"id", "topic"} <= columns:
-                raise InputError(
-                    f"--labels {path}: got the columns {', '.join(reader.fieldnames or ())}, "
-                    "expected id and topic; rename them, or give the dialogues.csv that dialemb "
-                    "topics wrote"
-                )
-            topic = "name" if {"name", "similarity"} <= columns else "topic"
-            return {plain_cell(row["id"]): row[topic] for row in reader if row["id"] and row[topic]}
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(
-            f"--labels {path}: cannot be read ({error}); give a CSV in UTF-8"
-        ) from None
 
 
 def _named_model(record: Mapping[str, Any]) -> str:
     return f"{record['level']} by {record['model']} ({record['weights']})"
-
-
-def _typed(values: Sequence[Any], known: pa.DataType | None) -> pa.Array | None:
-    """Make a column of numbers, booleans or texts; return None if it is not of the known type."""
-    kinds = {type(value) for value in values if value is not None}
-    kind = pa.string()
-    if not kinds:
-        kind = known or kind
-    elif kinds == {bool}:
-        kind = pa.bool_()
-    elif kinds <= {int, float} and known != pa.string():
-        kind = pa.float64()
-        values = [None if value is None else float(value) for value in values]
-    if kind == pa.string():
-        values = [
-            value if isinstance(value, str | None) else json.dumps(value, default=str)
-            for value in values
-        ]
-    return pa.array(values, kind) if known in (None, kind) else None
-
-
-def _by_spaces() -> Any:
-    """Return the full-text index of words that stand between spaces as they are."""
-    from lancedb.index import FTS
-
-    return FTS(
-        base_tokenizer="whitespace",
-        max_token_length=None,
-        lower_case=False,
-        stem=False,
-        remove_stop_words=False,
-        ascii_folding=False,
-    )
-
-
-def _schema(width: int, record: Mapping[str, Any]) -> pa.Schema:
-    names = [*_TEXTS, *(_TEXTS_OF_TURNS if record["level"] == "turns" else ())]
-    fields = [pa.field(name, pa.string()) for name in names]
-    fields += [
-        pa.field("turn", pa.int32()),
-        pa.field("domains", pa.list_(pa.string())),
-        pa.field("vector", pa.list_(pa.float32(), width)),
-    ]
-    return pa.schema(fields, metadata={METADATA: json.dumps({**record, "width": width})})
-
-
-def _named(dialogues: Iterable[Dialogue]) -> Iterator[tuple[str, str, Dialogue]]:
-    """Yield dialogues with their ids and digests of all else.
-
-    The digest stands in for a missing id.
-    """
-    seen: dict[str, str] = {}
-    for dialogue in dialogues:
-        record = {**dialogue.to_json(), "id": ""}
-        digest = hashlib.sha256(json.dumps(record, default=str).encode()).hexdigest()[:32]
-        name = dialogue.id or digest
-        if name not in seen:
-            seen[name] = digest
-            yield name, digest, dialogue
-        elif seen[name] != digest:
-            raise InputError(
-                f"id: got {name!r} twice for different dialogues; give each dialogue its own id"
-            )
-
-
-def _rows(dialogue: Dialogue, level: str) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a dialogue, or of its turns, without what identifies it."""
-    time, domains = _in_utc(dialogue.time, dialogue), list(dialogue.domains)
-    if level == "dialogues":
-        yield {"time": time, "domains": domains, "role": "", "turn": 0, "text": beginning(dialogue)}
-        return
-    for place, turn in enumerate(dialogue.turns):
-        yield {
-            "time": _in_utc(turn.time, dialogue) or time,
-            "domains": domains,
-            "role": turn.role,
-            "turn": place,
-            "text": turn.content,
-            "speaker": turn.name,
-            "words": " ".join(words_of(spoken(turn))),
-        }
-
-
-def _in_utc(time: str, dialogue: Dialogue) -> str | None:
-    if not time:
-        return None
-    try:
-        moment = datetime.fromisoformat(time)
-        if moment.tzinfo:
-            moment = moment.astimezone(UTC).replace(tzinfo=None)
-    except (ValueError, OverflowError):
-        expected = "a time of the years 1 to 9999 in UTC, such as 2026-01-31T14:05:00"
-        raise InputError(
-            f"dialogue {dialogue.id!r}, field time: got {time!r}, expected {expected}; correct it"
-        ) from None
-    return moment.isoformat()
 
 
 def _hit(place: int, row: Mapping[str, Any]) -> IndexHit:

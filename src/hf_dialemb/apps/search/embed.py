@@ -6,6 +6,7 @@ The file's metadata name the model of its vectors, so that they are not taken fo
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -19,7 +20,7 @@ from ...data.reading_options import ReadingOptions
 from ...dialogue import Dialogue
 from ...encoders import Encoder, load_encoder
 from ...encoders.specs import trained_encoder
-from ...encoders.stored_vectors import METADATA, ROWS
+from ...encoders.stored_vectors import METADATA, text_digest
 from ...errors import InputError
 from ...storage.files import check_writable, locked, write_atomically
 from ..files.reading import read_own
@@ -44,12 +45,8 @@ def embed_file(
     Shards lie in ``<output>.parts`` until all are there. They are named by the model and by what
     was said, so that a run after a killed one embeds only what is missing or has changed.
 
-    Returns:
-        The number of rows.
-
-    Raises:
-        InputError: The source cannot be read, the output cannot be written or is no file that
-            `embed_file` wrote, or another run writes there now.
+    Return the number of rows. An InputError says that the source cannot be read, that the output
+    cannot be written or is no file of `embed_file`'s, or that another run writes there now.
     """
     how = ReadingOptions(**options)
     if shard_size < 1:
@@ -58,10 +55,8 @@ def embed_file(
     if output.suffix != ".parquet":
         raise InputError(f"--output {output}: expected a name that ends in .parquet; rename it")
     if output.exists() and not _is_ours(output):
-        raise InputError(
-            f"--output {output}: is no file that dialemb embed wrote, and would be lost; choose "
-            "another"
-        )
+        reason = "is no file that dialemb embed wrote, and would be lost; choose another"
+        raise InputError(f"--output {output}: {reason}")
     trained_encoder(model)
     # The first reading refuses malformed files, and says what is left out, before all else.
     count = sum(1 for _ in read_own(source, how))
@@ -96,12 +91,40 @@ def vector_table(
     encoder: Encoder, made_by: dict[str, Any], dialogues: Sequence[Dialogue]
 ) -> pa.Table:
     """Embed dialogues, or their utterances as ``made_by["rows"]`` says, and return their rows."""
-    rows = ROWS[made_by["rows"]](dialogues)
-    texts = rows.pop("text", None)
-    vectors = encoder.encode(dialogues) if texts is None else encoder.encode_utterances(texts)
+    if made_by["rows"] == "utterances":
+        rows = _utterance_rows(dialogues)
+        texts = [turn.content for dialogue in dialogues for turn in dialogue.turns]
+        vectors = encoder.encode_utterances(texts)
+    else:
+        rows = _dialogue_rows(dialogues)
+        vectors = encoder.encode(dialogues)
     column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
     record = json.dumps({**made_by, "width": vectors.shape[1]})
     return pa.table({**rows, "embedding": column}).replace_schema_metadata({METADATA: record})
+
+
+def _dialogue_rows(dialogues: Sequence[Dialogue]) -> dict[str, list[Any]]:
+    return {
+        "id": [dialogue.id for dialogue in dialogues],
+        "said": list(map(text_digest, dialogues)),
+        "metadata": list(map(_metadata, dialogues)),
+    }
+
+
+def _utterance_rows(dialogues: Sequence[Dialogue]) -> dict[str, list[Any]]:
+    rows: dict[str, list[Any]] = {"id": [], "turn": [], "said": [], "metadata": []}
+    for dialogue in dialogues:
+        for place, turn in enumerate(dialogue.turns):
+            rows["id"].append(dialogue.id)
+            rows["turn"].append(place)
+            rows["said"].append(text_digest(replace(dialogue, turns=(turn,))))
+            rows["metadata"].append(_metadata(dialogue))
+    return rows
+
+
+def _metadata(dialogue: Dialogue) -> str:
+    """Return what else is known of a dialogue as JSON, so that shards have the same columns."""
+    return json.dumps(dict(dialogue.metadata), ensure_ascii=False)
 
 
 def _is_ours(file: Path) -> bool:
@@ -118,8 +141,8 @@ def _shards(dialogues: Iterable[Dialogue], size: int) -> Iterator[list[Dialogue]
 
 
 def _digest(made_by: dict[str, Any], shard: Sequence[Dialogue]) -> str:
-    said = json.dumps([made_by, [dialogue.to_json() for dialogue in shard]], default=str)
-    return hashlib.sha256(said.encode()).hexdigest()[:32]
+    content = json.dumps([made_by, [dialogue.to_json() for dialogue in shard]], default=str)
+    return hashlib.sha256(content.encode()).hexdigest()[:32]
 
 
 def _join(files: Sequence[Path], output: Path) -> None:

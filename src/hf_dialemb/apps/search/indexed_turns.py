@@ -5,6 +5,7 @@ on LoCoMo (dev; see docs/search.md). So LanceDB finds turns by words and by vect
 joined here as `TurnIndex` joins them.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,19 +15,10 @@ from numpy.typing import NDArray
 
 from ...dialogue import Turn
 from ...metrics.vectors import unit
-from .hits import Hits, TurnHit, best_rows
+from .hits import Hits, best_rows
 from .lance_tables import nearest_rows, quoted
-from .turn_index import (
-    SPEAKER,
-    TIME,
-    WORDS,
-    WORDS_AFTER,
-    WORDS_BEFORE,
-    asked_speaker,
-    asked_time,
-    named,
-    turn_hit,
-)
+from .turn_index import turn_hit
+from .turn_scores import Scores, beside_meaning
 from .word_index import words_of
 
 CANDIDATES = 100
@@ -35,73 +27,78 @@ CANDIDATES = 100
 SAMPLE = 1_000
 """How many turns tell how far cosines with a query spread."""
 
-_OF_SHARES = {0: 1.0, -1: WORDS_BEFORE, 1: WORDS_AFTER}
-
 
 def find_turns(
     table: Any, query: str, vector: NDArray[np.float32], top: int, condition: str
 ) -> Hits:
     """Find the turns that answer a question, best first, of those that fulfil a condition."""
-    count = max(CANDIDATES, top)
-    asked = [nearest_rows(table, vector, count)]
-    if words := dict.fromkeys(words_of(query)):
-        by_words = table.search(" ".join(words), query_type="fts", fts_columns="words")
-        asked.append(by_words.limit(count))
-    rows: dict[tuple[str, int], dict[str, Any]] = {}
-    for search in asked:
-        part = (search.where(condition, prefilter=True) if condition else search).to_arrow()
-        cosines = _cosines(part, vector)
-        for row, cosine in zip(part.drop_columns(["vector"]).to_pylist(), cosines, strict=True):
-            rows[row["id"], row["turn"]] = {**row, "cosine": float(cosine)}
+    candidates = _candidates(table, query, vector, max(CANDIDATES, top), condition)
+    if not candidates:
+        return Hits()
+    rows = list(candidates.values())
     sample = _cosines(table.search().select(["vector"]).limit(SAMPLE).to_arrow(), vector)
-    spread = max(float(sample.std()), 1e-9)
-    speaker = asked_speaker(query, {row["speaker"] for row in rows.values()})
-    time = asked_time(query)
-    for (name, turn), row in rows.items():
-        row["score"] = (row["cosine"] - float(sample.mean())) / spread
-        for at, share in _OF_SHARES.items():
-            row["score"] += WORDS * share * rows.get((name, turn + at), {}).get("_score", 0.0)
-        row["score"] += SPEAKER * bool(speaker and row["speaker"] == speaker)
-        row["score"] += TIME * bool(time and time.match(row["time"] or ""))
-    candidates = list(rows.values())
-    best = best_rows(np.array([row["score"] for row in candidates]), top)
-    return _hits(table, query, [candidates[place] for place in best])
+    scores = (np.array([row["cosine"] for row in rows]) - sample.mean()) / max(sample.std(), 1e-9)
+    places = {key: place for place, key in enumerate(candidates)}
+    before = np.array([places.get((name, turn - 1), -1) for name, turn in candidates])
+    by_words = np.array([row.get("_score", 0.0) for row in rows])
+    speakers: defaultdict[str, list[int]] = defaultdict(list)
+    times: defaultdict[str, list[int]] = defaultdict(list)
+    for place, row in enumerate(rows):
+        speakers[row["speaker"]].append(place)
+        times[row["time"] or ""].append(place)
+    scores += beside_meaning(query, by_words, before, speakers, times)
+    best = best_rows(scores, top).tolist()
+    return _hits(table, query, [{**rows[place], "score": float(scores[place])} for place in best])
 
 
-def _cosines(rows: pa.Table, vector: NDArray[np.float32]) -> NDArray[np.float32]:
+def _candidates(
+    table: Any, query: str, vector: NDArray[np.float32], count: int, condition: str
+) -> dict[tuple[str, int], dict[str, Any]]:
+    """Return the rows nearest to a vector and to a query's words, by dialogue and turn."""
+    searches = [nearest_rows(table, vector, count)]
+    words = dict.fromkeys(words_of(query))
+    if words:
+        by_words = table.search(" ".join(words), query_type="fts", fts_columns="words")
+        searches.append(by_words.limit(count))
+    candidates: dict[tuple[str, int], dict[str, Any]] = {}
+    for search in searches:
+        if condition:
+            search = search.where(condition, prefilter=True)
+        part = search.to_arrow()
+        cosines = _cosines(part, vector).tolist()
+        for row, cosine in zip(part.drop_columns(["vector"]).to_pylist(), cosines, strict=True):
+            candidates[row["id"], row["turn"]] = {**row, "cosine": cosine}
+    return candidates
+
+
+def _cosines(rows: pa.Table, vector: NDArray[np.float32]) -> Scores:
     vectors = rows["vector"].combine_chunks().flatten().to_numpy().reshape(len(rows), len(vector))
-    result: NDArray[np.float32] = unit(vectors) @ unit(vector[None])[0]
-    return result
+    cosines: Scores = (unit(vectors) @ unit(vector[None])[0]).astype(np.float64)
+    return cosines
 
 
 def _hits(table: Any, query: str, rows: Sequence[Mapping[str, Any]]) -> Hits:
     """Make hits, with the turns before and after them."""
-    if not rows:
-        return Hits()
-    places = (
-        f"(id = {quoted([row['id']])} AND turn IN ({row['turn'] - 1}, {row['turn'] + 1}))"
+    conditions = (
+        f"(id = {quoted([row['id']])} AND turn BETWEEN {row['turn'] - 1} AND {row['turn'] + 1})"
         for row in rows
     )
-    asked = table.search().where(" OR ".join(places))
-    beside = {(row["id"], row["turn"]): named(_turn(row)) for row in asked.to_list()}
-    return Hits(_hit(place, row, query, beside) for place, row in enumerate(rows))
-
-
-def _hit(
-    place: int, row: Mapping[str, Any], query: str, beside: Mapping[tuple[str, int], str]
-) -> TurnHit:
-    return turn_hit(
-        _turn(row),
-        query,
-        row=place,
-        id=row["id"],
-        score=row["score"],
-        cosine=row["cosine"],
-        domains=tuple(row["domains"]),
-        turn=row["turn"],
-        topic=row["topic"] or "",
-        before=beside.get((row["id"], row["turn"] - 1), ""),
-        after=beside.get((row["id"], row["turn"] + 1), ""),
+    turns: defaultdict[str, dict[int, Turn]] = defaultdict(dict)
+    for row in table.search().where(" OR ".join(conditions)).to_list():
+        turns[row["id"]][row["turn"]] = _turn(row)
+    return Hits(
+        turn_hit(
+            query,
+            turns[row["id"]],
+            row["turn"],
+            row=place,
+            id=row["id"],
+            score=row["score"],
+            cosine=row["cosine"],
+            domains=tuple(row["domains"]),
+            topic=row["topic"] or "",
+        )
+        for place, row in enumerate(rows)
     )
 
 

@@ -98,3 +98,17 @@ def _reason(error: Exception) -> str:
 def quoted(names: Iterable[str]) -> str:
     """Write texts as a list in SQL."""
     return ", ".join("'" + name.replace("'", "''") + "'" for name in names)
+
+
+def unchanged_words() -> Any:
+    """Return the full-text index of words that stand between spaces as they are."""
+    from lancedb.index import FTS
+
+    return FTS(
+        base_tokenizer="whitespace",
+        max_token_length=None,
+        lower_case=False,
+        stem=False,
+        remove_stop_words=False,
+        ascii_folding=False,
+    )

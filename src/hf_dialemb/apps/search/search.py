@@ -50,20 +50,19 @@ def search(
             f"vectors: got {len(known)} for {len(items)} dialogues; embed these dialogues again"
         )
     start = _row_of(query, items)
-    if start is not None:
-        known = load_encoder(encoder).encode(items) if known is None else known
-        return _hits(items, nearest(known, start, top))
-    if isinstance(query, str) and not whole and known is None:
+    if start is None and isinstance(query, str) and not whole and known is None:
         return TurnIndex(encoder, items).search(query, top)
-    loaded = load_encoder(encoder)
-    if known is None and loaded.fitted_on_input:
-        together = loaded.encode([*items, _query_dialogue(query)])
-        known, wanted = together[:-1], together[-1]
-    else:
-        wanted = query_vector(loaded, query)
-        known = loaded.encode(items) if known is None else known
+    if known is None:
+        encoder = load_encoder(encoder)
+        if start is None and encoder.fitted_on_input:
+            start = len(items)  # the query comes last
+            known = encoder.encode([*items, _query_dialogue(query)])
+        else:
+            known = encoder.encode(items)
+    wanted = query_vector(encoder, query) if start is None else known[start]
     scores = unit_vectors(known) @ unit_vectors(wanted[None])[0]
-    return _hits(items, [(int(row), float(scores[row])) for row in best_rows(scores, top)])
+    rows = [row for row in best_rows(scores, top + 1).tolist() if row != start]
+    return Hits(_hit(items[row], row, float(scores[row])) for row in rows[:top])
 
 
 def _of_file(path: str | Path, encoder: Any, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
@@ -107,24 +106,9 @@ def _query_dialogue(query: Any) -> Dialogue:
     return load_dialogues([query])[0]
 
 
-def nearest(vectors: NDArray[np.float32], index: int, top: int) -> list[tuple[int, float]]:
-    """Rank all other rows of vectors (N, D) by their cosine with one.
-
-    Return pairs of a row and its cosine, best first.
-    """
-    units = unit_vectors(vectors)
-    scores = units @ units[index]
-    order = [row for row in best_rows(scores, top + 1).tolist() if row != index]
-    return [(row, float(scores[row])) for row in order[:top]]
-
-
 def describe(dialogue: Dialogue) -> str:
     """Return a line on a dialogue in the form of hits, without a cosine."""
     return " " * 6 + str(_hit(dialogue, 0, 0.0))[6:]
-
-
-def _hits(dialogues: Sequence[Dialogue], items: Sequence[tuple[int, float]]) -> Hits:
-    return Hits([_hit(dialogues[row], row, score) for row, score in items])
 
 
 def _hit(dialogue: Dialogue, row: int, score: float) -> Hit:

@@ -20,7 +20,8 @@ from ...evaluation.tasks.task import CorpusPart, Problem, Task, item_percentage
 from ...methods.sessions import Question, questions_of, spoken
 from ...metrics.ndcg import ndcg
 from ...metrics.vectors import unit
-from .turn_index import Scores, TurnIndex, standard
+from .turn_index import TurnIndex
+from .turn_scores import Scores, standard
 
 NAME = "turn-retrieval"
 RANKS = 10

@@ -14,7 +14,7 @@ from .naming import GREETINGS, SMALL_TALK, lemmas_of, names_of, numbered_names, 
 from .topic_clustering import in_order_of_size
 from .topic_groups import Group, Groups
 from .topic_phrases import customer, set_phrases, telling_phrases, without_set_phrases
-from .topics import NO_TOPIC, PHRASES, Topic, roles_of
+from .topics import PHRASES, Topic, roles_of
 
 EXAMPLES = 5  # typical dialogues of a topic
 _READ = 300  # dialogues of a topic that its phrases and its name come from
@@ -74,7 +74,10 @@ def described(
         if names != PHRASES:
             unnamed = [number for number, name in enumerate(groups.names) if not name]
             prompts = [_prompt(phrases[number], typical[number]) for number in unnamed]
-            for number, answer in zip(unnamed, _answers(prompts, names, cache), strict=True):
+            answers, reason = asked_names(prompts, names, cache and cache / "names")
+            if reason:
+                logger.warning("some topics are named by their phrases: %s", reason)
+            for number, answer in zip(unnamed, answers, strict=True):
                 proposed[number] = answer or proposed[number]
         topics = _with_names(topics, proposed)
     return tuple(
@@ -88,7 +91,6 @@ def described(
             periods=tuple(counts[number].tolist()),
             sentence=typical_request(typical[number], topic.name, left_out),
             stability=topic.stability,
-            least=0.0 if topic.id == NO_TOPIC else float(groups.least[number]),
         )
         for number, (topic, rows) in enumerate(zip(topics, members, strict=True))
     )
@@ -107,14 +109,6 @@ def _prompt(phrases: Sequence[str], dialogues: Sequence[Dialogue]) -> str:
     texts = [" | ".join(turn.content for turn in own.turns) for own in dialogues[:_SHOWN]]
     beginnings = "\n".join(quoted(text[:_BEGINNING]) for text in texts)
     return _PROMPT.format(phrases=", ".join(map(quoted, phrases)) or "none", beginnings=beginnings)
-
-
-def _answers(prompts: Sequence[str], spec: str, cache: Path | None) -> list[str]:
-    """Return the names that a language model gives; empty ones, with a warning, for no answer."""
-    answers, reason = asked_names(prompts, spec, cache and cache / "names")
-    if reason:
-        logger.warning("some topics are named by their phrases: %s", reason)
-    return answers
 
 
 def _sampled(rows: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -19,7 +19,7 @@ from ...encoders.embedding_cache import RememberingEncoder
 from ...errors import InputError
 from ...metrics.vectors import unit
 from ...storage.pretrained import default_encoder
-from ..flow.extract import checked_vectors, source_of
+from ..flow.extract import checked_vectors
 from ..flow.language_model_names import find_writer
 from ..flow.paths import end_of
 from .describing import described, with_small_talk_joined
@@ -159,7 +159,7 @@ def load_topics(path: str | Path, encoder: Any = None) -> TopicModel:
     if loaded.fitted_on_input:
         got = f"their model '{made_by['model']}' has no vectors of new dialogues"
         raise InputError(f"{place}: {got}; make them by another")
-    if source_of(loaded) != made_by["vectors"]:
+    if loaded.fingerprint != made_by["vectors"]:
         raise InputError(
             f"{place}: got vectors of '{loaded.spec or loaded.name}', expected those of the model "
             f"that made the topics, '{made_by['model']}' as it was then; give that model, or "
@@ -229,12 +229,17 @@ class _Run:
         whole = self._with_no_topic(groups) if alone.any() else groups
         times = [dialogue.time for dialogue in self.corpus]
         periods, period, counts = counted_periods(times, whole.labels, len(whole.topics))
-        encode = self.encoder.encode_utterances if self.encoder else None
-        cache = Path(self.cache) if self.cache else None
-        named = described(self.corpus, whole, similarity, counts, self.names, cache, encode)
         return Topics(
             title=self.title,
-            by_size=named,
+            by_size=described(
+                self.corpus,
+                whole,
+                similarity,
+                counts,
+                self.names,
+                cache=Path(self.cache) if self.cache else None,
+                encode=self.encoder.encode_utterances if self.encoder else None,
+            ),
             corpus=self.corpus,
             labels=whole.labels,
             similarity=similarity,
@@ -276,9 +281,9 @@ def _encoder_facts(encoder: Encoder | None) -> dict[str, str]:
     """Return the spec of an encoder and the digest of its vectors, or empty texts."""
     if encoder is None or not encoder.spec:
         return {"model": "", "vectors": ""}
-    return {"model": encoder.spec, "vectors": source_of(encoder)}
+    return {"model": encoder.spec, "vectors": encoder.fingerprint}
 
 
 def _end(dialogue: Dialogue) -> str:
-    roles, texts = zip(*((turn.role, turn.content) for turn in dialogue.turns), strict=True)
-    return end_of(roles, texts)[0]
+    turns = dialogue.turns
+    return end_of([turn.role for turn in turns], [turn.content for turn in turns])[0]

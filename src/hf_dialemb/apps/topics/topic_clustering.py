@@ -88,8 +88,8 @@ def _communities_by(neighbours: int, vectors: NDArray[np.float32], seed: int) ->
         (*pair, weight) for pair, weight in zip(edges, weights[kept].tolist(), strict=True)
     )
     labels = np.zeros(len(vectors), dtype=np.intp)
-    found = networkx.community.louvain_communities(graph, resolution=RESOLUTION, seed=seed)
-    for number, members in enumerate(found):
+    communities = networkx.community.louvain_communities(graph, resolution=RESOLUTION, seed=seed)
+    for number, members in enumerate(communities):
         labels[list(members)] = number
     return labels
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from ...dialogue import Dialogue, metadata_columns
@@ -13,14 +13,9 @@ from ..flow.flow_comparison import SIGNIFICANT, ShareDifference, tested_shares
 
 TIME = "month"  # what dialogues are compared by if not by their metadata
 _BAD = ("failed", "cancelled", "broken off")
-_KINDS = ("new", "growing", "shrinking", "gone", "")
-_BESIDE = {"growing": "More", "shrinking": "Less", "gone": "None"}  # of sets of which none is later
+_KINDS = {"new": "New topic", "growing": "More", "shrinking": "Less", "gone": "Gone", "": ""}
 _FEWEST = 2  # dialogues of a set
 _MOST = 20  # values that are compared
-_CONFIDENCE = 0.95
-
-Pair = tuple[int, int]
-"""A number of each of the two sets."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +26,7 @@ class Change:
     name: str
     kind: str  # new, gone, growing, shrinking, or empty where it may be chance
     share: ShareDifference  # of the dialogues of each set
-    intervals: tuple[tuple[float, float], tuple[float, float]]  # Wilson's, 95 %, of the two shares
-    unfinished: Pair  # the topic's dialogues that do not finish
-    worse: tuple[ShareDifference, ...] = ()  # ways to end that are surely more frequent later
+    worse: tuple[str, ...]  # ways to end that are surely more frequent in the second set
 
 
 @dataclass(frozen=True)
@@ -41,9 +34,8 @@ class Comparison:
     """How topics differ between two sets of dialogues."""
 
     names: tuple[str, str]
-    sizes: Pair
+    sizes: tuple[int, int]
     changes: tuple[Change, ...]
-    in_time: bool = True  # whether the second set is later than the first
 
     def lines(self) -> list[str]:
         """Say how large the sets are, and what differs."""
@@ -52,29 +44,37 @@ class Comparison:
         return [sizes, *self.findings()]
 
     def findings(self) -> list[str]:
-        """Say what differs beyond chance: new topics, worse ends, and what grows and shrinks."""
-        where = "" if self.in_time else f" in {self.names[1]}"
-        worse = [
-            f"Worse ends{where}: {row.name}, {end.name} {end} of its dialogues"
+        """Say what differs beyond chance: topics that are new, more or less frequent, end worse."""
+        lines = [
+            f"{_KINDS[row.kind]}: {row.name}, {row.share} of dialogues"
+            for row in self.changes
+            if row.kind
+        ]
+        lines += [
+            f"Worse ends: {row.name}, {end} of its dialogues"
             for row in self.changes
             for end in row.worse
         ]
-        lines = []
-        for row in self.changes:
-            if row.kind == "new":
-                lines.append(f"New topic: {row.name}, {row.share} of dialogues")
-            elif row.kind:
-                word = row.kind.capitalize() if self.in_time else f"{_BESIDE[row.kind]}{where}"
-                lines.append(f"{word}: {row.name}, {row.share} of dialogues")
-        new = sum(row.kind == "new" for row in self.changes)
-        lines[new:new] = worse
         return lines or ["No topic differs more than chance explains"]
 
-    def record(self) -> dict[str, Any]:
-        """Return the content of the page, as JSON has it."""
-        rows = [asdict(row) | {"worse": _worse_ends(row)} for row in self.changes]
-        facts = {"names": self.names, "sizes": self.sizes}
-        return {**facts, "lines": self.findings(), "rows": rows}
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each topic, for a table and the page."""
+        return [
+            {
+                "first": self.names[0],
+                "second": self.names[1],
+                "topic": row.topic,
+                "name": row.name,
+                "change": row.kind,
+                "dialogues in first": row.share.counts[0],
+                "dialogues in second": row.share.counts[1],
+                "share in first": _rate(row.share, 0),
+                "share in second": _rate(row.share, 1),
+                "p": row.share.p,
+                "worse ends": row.worse,
+            }
+            for row in self.changes
+        ]
 
 
 def compared_topics(
@@ -105,30 +105,21 @@ def compared_topics(
     ends = tested_shares(
         [(way[1], (of_end[0][way], of_end[1][way]), counts[way[0]]) for way in ways]
     )
-    worse: dict[str, list[ShareDifference]] = {}
+    worse: defaultdict[str, list[str]] = defaultdict(list)
     for (topic, _), end in zip(ways, ends, strict=True):
         if end.p * times <= SIGNIFICANT and _gain(end) > 0:
-            worse.setdefault(topic, []).append(end)
+            worse[topic].append(f"{end.name} {end}")
     changes = []
     for share in shares:
-        topic, pair = share.name, share.counts
+        topic = share.name
         kind = ""
-        if known is not None and topic not in known and pair[1] > 0:
+        if known is not None and topic not in known and share.counts[1] > 0:
             kind = "new"
         elif share.p * times <= SIGNIFICANT:
             kind = _direction(share)
-        bad = [sum(own[topic, end] for end in _BAD) for own in of_end]
-        change = Change(
-            topic=topic,
-            name=names[topic],
-            kind=kind,
-            share=share,
-            intervals=(wilson(pair[0], sizes[0]), wilson(pair[1], sizes[1])),
-            unfinished=(bad[0], bad[1]),
-            worse=tuple(worse.get(topic, ())),
-        )
-        changes.append(change)
-    changes.sort(key=lambda row: (_KINDS.index(row.kind), -abs(_gain(row.share))))
+        changes.append(Change(topic, names[topic], kind, share, tuple(worse[topic])))
+    order = list(_KINDS)
+    changes.sort(key=lambda row: (order.index(row.kind), -abs(_gain(row.share))))
     return Comparison(titles, sizes, tuple(changes))
 
 
@@ -145,34 +136,6 @@ def _gain(share: ShareDifference) -> float:
 
 def _rate(share: ShareDifference, place: int) -> float:
     return share.counts[place] / max(1, share.sizes[place])
-
-
-def _worse_ends(row: Change) -> list[str]:
-    return [f"{end.name} {end}" for end in row.worse]
-
-
-def wilson(count: int, size: int) -> tuple[float, float]:
-    """Return Wilson's interval of a share, at 95 %."""
-    from scipy.stats import binomtest
-
-    interval = binomtest(count, size).proportion_ci(_CONFIDENCE, "wilson")
-    return float(interval.low), float(interval.high)
-
-
-def rows_of(comparisons: Sequence[Comparison]) -> list[dict[str, Any]]:
-    """Return a row for each topic of each comparison, for a table."""
-    rows = []
-    for comparison in comparisons:
-        for change in comparison.changes:
-            record: dict[str, Any] = dict(zip(("first", "second"), comparison.names, strict=True))
-            record |= {"topic": change.topic, "name": change.name, "change": change.kind}
-            for place, word in enumerate(("first", "second")):
-                record[f"dialogues in {word}"] = change.share.counts[place]
-                record[f"share in {word}"] = _rate(change.share, place)
-                record[f"low in {word}"], record[f"high in {word}"] = change.intervals[place]
-                record[f"not finished in {word}"] = change.unfinished[place]
-            rows.append(record | {"p": change.share.p, "worse ends": _worse_ends(change)})
-    return rows
 
 
 def sets_of(dialogues: Sequence[Dialogue], by: str) -> dict[str, list[int]]:

@@ -32,10 +32,10 @@ def set_phrases(dialogues: Sequence[Dialogue], labels: NDArray[np.int32]) -> fro
     seen = set[tuple[str, int]]()
     for dialogue, label in zip(dialogues, labels.tolist(), strict=True):
         turns = dialogue.turns if topics > 1 else (dialogue.turns[0], dialogue.turns[-1])
-        said = {clause for turn in turns for clause in clauses(turn.content)}
-        counts.update(said)
-        spread.update(clause for clause in said if (clause, label) not in seen)
-        seen.update((clause, label) for clause in said)
+        own = {clause for turn in turns for clause in clauses(turn.content)}
+        counts.update(own)
+        spread.update(clause for clause in own if (clause, label) not in seen)
+        seen.update((clause, label) for clause in own)
     if topics == 1:
         spread, topics = counts, len(dialogues)
     least = max(2, topics * _COMMON)

@@ -24,7 +24,7 @@ from ..flow.extract import extract_flow
 from ..flow.flow_folder import remove_report
 from ..pages.standalone_page import write_page
 from .edits import EDITS, Edits
-from .topic_comparison import TIME, Comparison, compared_topics, rows_of, sets_of
+from .topic_comparison import Comparison, compared_topics, sets_of
 
 PAGE, FLOWS = "index.html", "flows"
 TOPICS_TABLE, DIALOGUES_TABLE, DIALOGUES_FRAME = "topics.csv", "dialogues.csv", "dialogues.parquet"
@@ -32,6 +32,7 @@ WORKBOOK, MODEL = "topics.xlsx", "topics.safetensors"
 NO_TOPIC, FITS_NOWHERE = "none", "fits nowhere"  # the id and the name of dialogues on no topic
 PHRASES = "phrases"
 _COLUMNS = ("id", "name", "sentence", "size", "stability", "phrases")
+_SCRIPTS = ("changes.js", "topic_map.js", "topic_tables.js", "topics.js")
 FEWEST = 5  # a topic with fewer dialogues gets no flow of its own
 MOST_CHARACTERS = 30_000_000  # of a page; dialogues beyond it are there without their turns
 
@@ -49,7 +50,6 @@ class Topic:
     periods: tuple[int, ...]  # its dialogues in each period
     sentence: str  # its most typical request, in the customer's words
     stability: str  # solid, fair or shaky; see `hf_dialemb.apps.topics.topic_clustering.stability`
-    least: float  # the similarity from which on a new dialogue is on it
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -118,7 +118,7 @@ class Topics:
             Path(path),
             folder / "topics.html.jinja",
             self._page_record(),
-            ("changes.js", "topics.js"),
+            ("../pages/page_make.js", *_SCRIPTS),
             styles=folder.parent / "pages",
             title=self.title,
             counts=self.counts.replace(", ", " · "),
@@ -133,14 +133,17 @@ class Topics:
         import pyarrow.parquet as pq
         from safetensors.numpy import save_file
 
-        place, topics, dialogues = Path(folder), self._topic_records(), self._dialogue_records()
-        write_text_atomically(place / TOPICS_TABLE, _csv(topics))
-        write_text_atomically(place / DIALOGUES_TABLE, _csv(dialogues))
+        place = Path(folder)
+        topics = self._topic_records()
+        dialogues = self._dialogue_records()
+        for name, records in ((TOPICS_TABLE, topics), (DIALOGUES_TABLE, dialogues)):
+            rows = [list(map(cell_of, record.values())) for record in records]
+            write_text_atomically(place / name, table_of(list(records[0]), rows))
         frame = pa.Table.from_pylist(dialogues)
         write_atomically(place / DIALOGUES_FRAME, partial(pq.write_table, frame))
         sheets = {"topics": topics, "conversations": dialogues}
         if self.comparisons:
-            sheets["comparison"] = rows_of(self.comparisons)
+            sheets["comparison"] = [row for own in self.comparisons for row in own.rows()]
         write_workbook(place / WORKBOOK, sheets)
         if self.edits.text:
             write_text_atomically(place / EDITS, self.edits.text)
@@ -164,19 +167,21 @@ class Topics:
         settings are those of `hf_dialemb.apps.flow.extract.extract_flow`.
         """
         loaded = load_encoder(encoder or default_encoder("action"))
-        large = [own for own in self.by_size if own.size >= FEWEST and own.id != NO_TOPIC]
-        for topic in large:
+        flows = []
+        for number, topic in enumerate(self.by_size):
+            if topic.size < FEWEST or topic.id == NO_TOPIC:
+                continue
+            flows.append(topic.id)
             extract_flow(
-                self._members(topic),
+                [self.corpus[row] for row in np.flatnonzero(self.labels == number)],
                 loaded,
                 output=Path(folder) / FLOWS / topic.id,
                 title=topic.name,
                 overview=folder,
                 **settings,
             )
-        flows = tuple(topic.id for topic in large)
         _remove_flows(Path(folder), flows)
-        return replace(self, flows=flows)
+        return replace(self, flows=tuple(flows))
 
     def compared(self, by: str) -> Self:
         """Compare parts of the dialogues, by ``month`` or a name of their metadata.
@@ -188,7 +193,6 @@ class Topics:
             The topics with the comparisons.
         """
         parts = sets_of(self.corpus, by)
-        in_time = by == TIME and len(parts) == 2
         pairs = [tuple(parts.items())]
         if len(parts) > 2:
             everything = set().union(*parts.values())
@@ -196,11 +200,16 @@ class Topics:
                 (("others", sorted(everything.difference(rows))), (name, rows))
                 for name, rows in parts.items()
             ]
-        comparisons = []
-        for (first, before), (second, after) in pairs:
-            both = self._topics_and_ends(before), self._topics_and_ends(after)
-            comparison = compared_topics(self._names(), both, (first, second), times=len(pairs))
-            comparisons.append(replace(comparison, in_time=in_time))
+        names = {topic.id: topic.name for topic in self.by_size}
+        comparisons = [
+            compared_topics(
+                names,
+                (self._topics_and_ends(before), self._topics_and_ends(after)),
+                (first, second),
+                times=len(pairs),
+            )
+            for (first, before), (second, after) in pairs
+        ]
         return replace(self, comparisons=tuple(comparisons))
 
     def compared_with(self, folder: str | Path) -> Self:
@@ -217,19 +226,12 @@ class Topics:
         merged = self.edits.merged
         before = [(merged.get(row["topic"], row["topic"]), row["end"]) for row in table]
         comparison = compared_topics(
-            self._names(),
+            {topic.id: topic.name for topic in self.by_size},
             (before, self._topics_and_ends(range(len(self.corpus)))),
             (record["title"], self.title),
             known={NO_TOPIC, *(id for id, *_ in record["topics"])},
         )
         return replace(self, comparisons=(comparison,))
-
-    def _names(self) -> dict[str, str]:
-        return {topic.id: topic.name for topic in self.by_size}
-
-    def _members(self, topic: Topic) -> list[Dialogue]:
-        number = self.by_size.index(topic)
-        return [self.corpus[row] for row in np.flatnonzero(self.labels == number)]
 
     def _topics_and_ends(self, rows: Sequence[int]) -> list[tuple[str, str]]:
         return [(self.by_size[self.labels[row]].id, self.ends[row]) for row in rows]
@@ -245,14 +247,12 @@ class Topics:
         return notebook_view(repr(self), ("topic", "name", "dialogues", "phrases"), rows)
 
     def _topic_records(self) -> list[dict[str, Any]]:
-        ids = self.ids
-        records = []
-        for topic, ends in zip(self.by_size, self.ends_by_topic, strict=True):
-            record = {column: getattr(topic, column) for column in _COLUMNS}
-            examples = tuple(ids[row] for row in topic.examples)
-            share = topic.size / len(self.corpus)
-            records.append({**record, "share": share, **ends, "examples": examples})
-        return records
+        return [
+            {column: getattr(topic, column) for column in _COLUMNS}
+            | {"share": topic.size / len(self.corpus), **ends}
+            | {"examples": tuple(self.ids[row] for row in topic.examples)}
+            for topic, ends in zip(self.by_size, self.ends_by_topic, strict=True)
+        ]
 
     def _dialogue_records(self) -> list[dict[str, Any]]:
         topics = [self.by_size[label] for label in self.labels]
@@ -269,14 +269,10 @@ class Topics:
 
     def _page_record(self) -> dict[str, Any]:
         roles = roles_of(self.corpus)
-        topics = []
-        for topic, ends in zip(self.by_size, self.ends_by_topic, strict=True):
-            more = {
-                "by_role": [[role, topic.by_role[role]] for role in roles],
-                "flow": topic.id in self.flows,
-                "ends": list(ends.values()),
-            }
-            topics.append(vars(topic) | more)
+        topics = [
+            vars(topic) | {"flow": topic.id in self.flows, "ends": list(ends.values())}
+            for topic, ends in zip(self.by_size, self.ends_by_topic, strict=True)
+        ]
         return {
             "roles": roles,
             "unit": self.unit,
@@ -284,7 +280,15 @@ class Topics:
             "topics": topics,
             "kinds": paths.KINDS,
             "edits": self.edits.entries,
-            "comparisons": [comparison.record() for comparison in self.comparisons],
+            "comparisons": [
+                {
+                    "names": own.names,
+                    "sizes": own.sizes,
+                    "lines": own.findings(),
+                    "rows": own.rows(),
+                }
+                for own in self.comparisons
+            ],
             "ids": self.ids,
             "times": [dialogue.time for dialogue in self.corpus] if self.periods else [],
             "labels": self.labels.tolist(),
@@ -348,8 +352,3 @@ def _remove_flows(folder: Path, but: Collection[str]) -> None:
 def roles_of(corpus: Sequence[Dialogue]) -> list[str]:
     """Return the roles that speak in any of the dialogues."""
     return [role for role in ROLES if any(role in dialogue.roles for dialogue in corpus)]
-
-
-def _csv(records: Sequence[dict[str, Any]]) -> str:
-    """Return a table in which no cell is a formula of a spreadsheet."""
-    return table_of(list(records[0]), [list(map(cell_of, record.values())) for record in records])

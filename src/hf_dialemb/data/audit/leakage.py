@@ -5,7 +5,7 @@ The kind of an evaluation set decides what counts; `near_duplicates` says how te
 - Dialogues: a training dialogue that equals one of them, or nearly does, leaks and is removed
   whole. A training set of utterances can leak only dialogues of one turn. An utterance that equals
   a turn of an evaluation dialogue gives nothing of the dialogue away, since short phrases are
-  common property. Such utterances are counted and kept.
+  common property.
 - Utterances: a training turn that equals one of them, or nearly does, leaks and is removed from its
   dialogue. A dialogue with no turn left is removed. The sentences of pairs, the queries and their
   relevant sentences count as utterances too.
@@ -19,15 +19,14 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from ...dialogue import Dialogue, Turn
+from ...dialogue import Dialogue
 from ...errors import InputError
 from ..corpus import ALL, CORPORA, KINDS, SPLITS, get_corpus
 from ..corpus_names import has_tables, is_own, with_split
-from ..examples import ResponseSelection, RetrievalQuery, SentencePair
 from ..loading import iterate_dialogues
 from ..published import iterate_examples, sets_at_hand
 from .leakage_report import Cleaning, LeakageReport, Row
-from .near_duplicates import DIALOGUE, TURN, UTTERANCE, Dialogues, Leak, Utterances, comparable
+from .near_duplicates import DIALOGUE, UTTERANCE, Dialogues, Leak, Utterances, comparable
 
 # What the items of other kinds of corpora are compared as.
 _COMPARED_AS = {
@@ -40,14 +39,13 @@ _COMPARED_AS = {
 class EvaluationIndex:
     """Evaluation sets, in which training data are looked up.
 
-    The order in which sets and dialogues are added changes nothing. With ``turns``, training
-    dialogues of one turn are also looked up among the turns of evaluation dialogues.
+    The order in which sets and dialogues are added changes nothing.
     """
 
-    def __init__(self, *, turns: bool = False) -> None:
+    def __init__(self) -> None:
         self.kinds: dict[str, str] = {}  # from each evaluation set to "dialogues" or "utterances"
-        self.with_turns = turns
-        self._dialogues, self._utterances, self._turns = Dialogues(), Utterances(), Utterances(TURN)
+        self._dialogues = Dialogues()
+        self._utterances = Utterances()
 
     def add(self, name: str, dialogues: Iterable[Dialogue], kind: str = "dialogues") -> None:
         """Add an evaluation set of ``"dialogues"``, or of ``"utterances"`` by themselves.
@@ -60,14 +58,12 @@ class EvaluationIndex:
             for number, dialogue in enumerate(dialogues, start=1)
         ]
         if kind == "dialogues":
-            self._dialogues.add(
-                name, ((identifier, _comparable_text(dialogue)) for identifier, dialogue in named)
-            )
-        if kind == "utterances" or self.with_turns:
-            utterances = self._utterances if kind == "utterances" else self._turns
-            for identifier, dialogue in named:
-                for turn in dialogue.turns:
-                    utterances.add(name, identifier, comparable(turn.content))
+            texts = [(identifier, _comparable_text(dialogue)) for identifier, dialogue in named]
+            self._dialogues.add(name, texts)
+            return
+        for identifier, dialogue in named:
+            for turn in dialogue.turns:
+                self._utterances.add(name, identifier, comparable(turn.content))
 
     def leaks(self, dialogue: Dialogue) -> list[Leak]:
         """Return the parts of evaluation sets that a training dialogue holds.
@@ -76,16 +72,10 @@ class EvaluationIndex:
         set of utterances, sorted by evaluation set and turn.
         """
         leaks = self._leaks_of_dialogues(dialogue)
-        indexes = (
-            [self._utterances, self._turns] if len(dialogue.turns) == 1 else [self._utterances]
-        )
-        # with nothing to look up, no text need be normalised
-        indexes = [index for index in indexes if index]
-        for position, turn in enumerate(dialogue.turns) if indexes else ():
-            text = comparable(turn.content)
-            leaks += [
-                leak._replace(turn=position) for index in indexes for leak in index.find(text)
-            ]
+        if self._utterances:  # with nothing to look up, no text need be normalised
+            for position, turn in enumerate(dialogue.turns):
+                matches = self._utterances.find(comparable(turn.content))
+                leaks += [leak._replace(turn=position) for leak in matches]
         return sorted(leaks, key=lambda leak: (leak.evaluation, leak.level, leak.turn or 0))
 
     def clean(
@@ -117,7 +107,7 @@ class EvaluationIndex:
 
     def without(self, dialogue: Dialogue, leaks: Iterable[Leak]) -> Dialogue | None:
         """Return a dialogue without its leaks; None if all of it leaks."""
-        levels = {leak.turn: leak.level for leak in leaks if leak.level != TURN}
+        levels = {leak.turn: leak.level for leak in leaks}
         if DIALOGUE in levels.values():
             return None
         if not levels:
@@ -131,11 +121,9 @@ class EvaluationIndex:
 
     def _leaks_of_dialogues(self, dialogue: Dialogue) -> list[Leak]:
         # A single utterance counts as a leak only if it equals a whole evaluation dialogue.
-        return (
-            self._dialogues.find(_comparable_text(dialogue), near=len(dialogue.turns) > 1)
-            if self._dialogues
-            else []
-        )
+        if not self._dialogues:
+            return []
+        return self._dialogues.find(_comparable_text(dialogue), near=len(dialogue.turns) > 1)
 
 
 def find_leakage(
@@ -161,10 +149,7 @@ def find_leakage(
             evaluation = [f"{name}/{split}" for name, _, split in at_hand if split != SPLITS[0]]
     check_apart(training, evaluation)
     sets = {name: _corpus_and_split(name, SPLITS[0]) for name in training}
-    some_utterances = any(
-        not split or get_corpus(corpus).kind == "utterances" for corpus, split in sets.values()
-    )
-    index = build_index(evaluation, data_dir, turns=some_utterances, **how)
+    index = build_index(evaluation, data_dir, **how)
     streams = (
         (name, iterate_dialogues(corpus, data_dir, split, **_for(corpus, how)))
         for name, (corpus, split) in sets.items()
@@ -173,14 +158,10 @@ def find_leakage(
 
 
 def build_index(
-    evaluation: Sequence[str],
-    data_dir: str | Path | None = None,
-    *,
-    turns: bool = False,
-    **how: Any,
+    evaluation: Sequence[str], data_dir: str | Path | None = None, **how: Any
 ) -> EvaluationIndex:
     """Read evaluation sets and index them; ``how`` are the keywords of `ReadingOptions`."""
-    index = EvaluationIndex(turns=turns)
+    index = EvaluationIndex()
     for name in dict.fromkeys(evaluation):
         corpus, split = _corpus_and_split(name)
         if split:
@@ -217,7 +198,7 @@ def check_apart(training: Iterable[str], evaluation: Iterable[str]) -> None:
 def leakage_table(
     training: Iterable[tuple[str, Iterable[Dialogue]]], index: EvaluationIndex
 ) -> LeakageReport:
-    """Count leaks of evaluation sets in training sets, before and after cleaning."""
+    """Count leaks of evaluation sets in training sets, and what cleaning removes."""
     from tqdm.auto import tqdm
 
     rows: list[Row] = []
@@ -225,26 +206,18 @@ def leakage_table(
     for name, dialogues in training:
         cleaning = cleanings[name] = Cleaning()
         counted = {
-            (evaluation, level): Row(name, evaluation, level)
-            for evaluation in index.kinds
-            for level in (DIALOGUE, UTTERANCE, TURN)
+            evaluation: Row(name, evaluation, kind.removesuffix("s"))
+            for evaluation, kind in index.kinds.items()
         }
         progress = tqdm(dialogues, desc=f"leakage: {name}", unit=" dialogues")
         for number, dialogue in enumerate(progress, start=1):
             leaks = index.leaks(dialogue)
             for leak in leaks:
-                counted[leak.evaluation, leak.level].count(dialogue.id or f"#{number}", leak)
-            left = index.without(dialogue, leaks)
-            cleaning.count(dialogue, left)
-            if left is not None:
-                for leak in leaks if left is dialogue else index.leaks(left):
-                    counted[leak.evaluation, leak.level].after += 1
-        only_utterances = index.with_turns and cleaning.turns == cleaning.dialogues
-        levels = {"utterances": UTTERANCE, "dialogues": TURN if only_utterances else DIALOGUE}
-        for evaluation, kind in index.kinds.items():
-            row = counted[evaluation, levels[kind]]
+                counted[leak.evaluation].count(dialogue.id or f"#{number}", leak)
+            cleaning.count(dialogue, index.without(dialogue, leaks))
+        for row in counted.values():
             row.items = cleaning.dialogues if row.level == DIALOGUE else cleaning.turns
-            rows.append(row)
+        rows += counted.values()
     return LeakageReport(tuple(rows), cleanings)
 
 
@@ -270,23 +243,8 @@ def _overlap(first: tuple[str, str], second: tuple[str, str]) -> bool:
 
 
 def _as_dialogue(item: Any) -> Dialogue:
-    """Return a dialogue whose turns are the evaluated texts of an item.
-
-    Their roles do not matter here.
-    """
-    match item:
-        case SentencePair():
-            texts: tuple[str, ...] = (item.first, item.second)
-        case RetrievalQuery():
-            texts = (item.text, *item.relevant)
-        case ResponseSelection():
-            texts = (
-                *(turn.content for turn in item.context),
-                *(item.responses[place] for place in item.correct),
-            )
-        case _:
-            return item  # type: ignore[no-any-return]
-    return Dialogue(tuple(Turn("user", text) for text in texts), item.id)
+    """Return a dialogue whose turns are the evaluated texts of an item."""
+    return item if isinstance(item, Dialogue) else item.as_dialogue()
 
 
 def _comparable_text(dialogue: Dialogue) -> str:

@@ -1,12 +1,12 @@
 """The report on leakage: the leaks, their places, and what cleaning removed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ...dialogue import Dialogue
 from ...display import table_lines
-from .near_duplicates import TURN, Leak
+from .near_duplicates import Leak
 
 EXAMPLES = 3  # examples in a report of each pair of sets
 
@@ -30,11 +30,7 @@ class Cleaning:
 
 @dataclass
 class Row:
-    """The leaks of one evaluation set in one training set.
-
-    The level is `TURN` where a training set of utterances meets an evaluation set of dialogues;
-    those are kept.
-    """
+    """The leaks of one evaluation set in one training set."""
 
     training: str
     evaluation: str
@@ -42,7 +38,6 @@ class Row:
     items: int = 0  # dialogues, or else turns, of the training set
     exact: int = 0  # items that equal a part of the evaluation set
     near: int = 0  # other items that nearly do
-    after: int = 0  # leaks in what `leakage.EvaluationIndex.clean` leaves
     # training_id and leak, near ones first
     examples: list[dict[str, Any]] = field(default_factory=list)
 
@@ -66,25 +61,20 @@ class LeakageReport:
 
     def markdown(self) -> str:
         """Return the pairs with leaks, and the losses of each training set, as Markdown."""
-        leaks = [row for row in self.rows if row.level != TURN and (row.exact or row.near)]
-        shared = [row for row in self.rows if row.level == TURN and (row.exact or row.near)]
+        leaks = [row for row in self.rows if row.exact or row.near]
+        compared = f"{len(self.rows):,}; with leaks: {len(leaks):,}."
+        parts = [f"Pairs of a training and an evaluation set compared: {compared}"]
+        if leaks:
+            pairs = []
+            for row in leaks:
+                counts = map("{:,}".format, (row.items, row.exact, row.near))
+                pairs.append((row.training, row.evaluation, f"{row.level}s", *counts))
+            columns = ["in training", "exact", "near"]
+            parts += ["", *table_lines(["training", "evaluation", "compared"], columns, pairs)]
         removed = [
-            (name, *map("{:,}".format, asdict(counts).values()))
-            for name, counts in self.cleaning.items()
+            (name, *map("{:,}".format, asdict(cleaning).values()))
+            for name, cleaning in self.cleaning.items()
         ]
-        parts = [
-            f"Pairs of a training and an evaluation set compared: {len(self.rows):,}; with leaks: "
-            f"{len(leaks):,}. "
-            "A second search, in what is left without them, finds "
-            f"{sum(row.after for row in leaks):,}.",
-            *_table("after cleaning", leaks),
-        ]
-        if shared:
-            kept = (
-                "Utterances that are also turns of evaluation dialogues are common property, "
-                "counted and kept:"
-            )
-            parts += ["", kept, *_table("kept", shared)]
         parts += [
             *("", "What cleaning takes from each training set, all evaluation sets at once:", ""),
             *table_lines(["training"], ["dialogues", "removed", "turns", "removed"], removed),
@@ -94,12 +84,3 @@ class LeakageReport:
     def to_json(self) -> dict[str, Any]:
         """Return ``rows``, ``cleaning`` and the lines of the Markdown as ``table``."""
         return {**asdict(self), "table": self.markdown().split("\n")}
-
-
-def _table(last: str, rows: Sequence[Row]) -> list[str]:
-    lines = []
-    for row in rows:
-        counts = map("{:,}".format, (row.items, row.exact, row.near, row.after))
-        lines.append((row.training, row.evaluation, f"{row.level}s", *counts))
-    columns = ("training", "evaluation", "compared"), ("in training", "exact", "near", last)
-    return ["", *table_lines(*columns, lines)] if lines else []

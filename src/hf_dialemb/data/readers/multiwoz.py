@@ -15,13 +15,12 @@ repeat between the splits. Two dialogues end in a turn without text, which is le
 """
 
 from collections.abc import Callable
-from functools import partial
 
 from ...dialogue import Dialogue, Turn
 from ...errors import InputError
 from ..corpus import Records, Source, catalogued
 from ..parsing import json_lines, json_list, json_members, split_files, with_split
-from ..raw_records import Raw, Slots, convert_each, distinct, field, names, strings
+from ..raw_records import Raw, Slots, distinct
 from ..source import MissingFilesError
 from .shapes import UPPER_CASE_ROLES, Labels, TurnList, alternating, split_patterns
 
@@ -46,20 +45,18 @@ def goal_and_log(key: str, record: Raw, turn: Callable[[str, Raw], Turn] | None 
 
     [turn, ...]}``.
     """
-    goal = field(record, "goal", dict)
+    goal = record["goal"]
     domains = tuple(
         sorted(name for name, wanted in goal.items() if wanted and name not in _BESIDE_DOMAINS)
     )
-    log = [
-        ("assistant" if number % 2 else "user", raw)
-        for number, raw in enumerate(field(record, "log", list))
-    ]
-    return Dialogue(convert_each(log, "log", turn or text_and_acts), identifier(key), domains)
+    log = [("assistant" if number % 2 else "user", raw) for number, raw in enumerate(record["log"])]
+    turns = tuple((turn or text_and_acts)(role, raw) for role, raw in log)
+    return Dialogue(turns, identifier(key), domains)
 
 
 def text_and_acts(role: str, turn: Raw) -> Turn:
     """Convert a turn of MultiWOZ's own layout: ``{"text": ..., "dialog_act": {...}}``."""
-    return Turn(role, field(turn, "text", str), *labels(field(turn, "dialog_act", dict)))
+    return Turn(role, turn["text"], *labels(turn["dialog_act"]))
 
 
 def extract_records(source: Source, split: str) -> Records:
@@ -84,22 +81,16 @@ def extract_records(source: Source, split: str) -> Records:
 
 def extract_dialogue(record: Raw) -> Dialogue:
     """Convert a dialogue of the single-domain extract."""
-    turns = names(record, "turns")
-    annotations = (
-        field(record, "annotations", list) if "annotations" in record else [{}] * len(turns)
-    )
+    turns = tuple(record["turns"])
+    annotations = record.get("annotations", [{}] * len(turns))
     if len(annotations) != len(turns):
         raise InputError(
             f"field annotations: got {len(annotations)}, expected one for each of {len(turns)} "
             "turns"
         )
     spoken = alternating(_GREETING, turns, annotations)
-    annotated = convert_each(
-        spoken, "turns", lambda role, text, annotation: Turn(role, text, *labels(annotation))
-    )
-    return Dialogue(
-        annotated, identifier(field(record, "id", str)), (field(record, "domain", str),)
-    )
+    annotated = tuple(Turn(role, text, *labels(annotation)) for role, text, annotation in spoken)
+    return Dialogue(annotated, identifier(record["id"]), (record["domain"],))
 
 
 def labels(annotation: Raw) -> tuple[tuple[str, ...], Slots]:
@@ -108,13 +99,10 @@ def labels(annotation: Raw) -> tuple[tuple[str, ...], Slots]:
     They are such as ``{"Hotel-Inform": [["Area", "east"]], "general-bye": [["none", "none"]]}``.
     """
     slots = []
-    for name, pairs in field({"dialog_act": annotation}, "dialog_act", dict).items():
+    for pairs in annotation.values():
         single = not isinstance(pairs, list) or (pairs and isinstance(pairs[0], str))
         for pair in [pairs] if single else pairs:
-            try:
-                slot, value = strings(pair, 2)
-            except InputError as error:
-                raise InputError(f"field {name}: {error}") from None
+            slot, value = pair
             if slot.lower() != NO_SLOT:
                 slots.append((slot.lower(), value_of(value)))
     acts = ((key.partition("-")[2] or key).lower() for key in annotation)
@@ -149,14 +137,14 @@ def _dialogue(first: Raw, *more: Raw) -> Dialogue:
 def _frame_labels(turn: Raw) -> Labels:
     """Read the labels in the frames of a turn of SGD."""
     acts, slots, intents = [], [], []
-    for frame in field(turn, "frames", list):
-        for action in field(frame, "actions", list):
-            acts.append(field(action, "act", str))
-            slot, values = field(action, "slot", str), field(action, "values", list)
+    for frame in turn["frames"]:
+        for action in frame["actions"]:
+            acts.append(action["act"])
+            slot, values = action["slot"], action["values"]
             if slot:
                 slots.append((slot, str(values[0]) if values else ""))
         if "state" in frame:
-            intents.append(field(frame["state"], "active_intent", str))
+            intents.append(frame["state"]["active_intent"])
     return (
         distinct(acts),
         tuple(slots),
@@ -171,10 +159,10 @@ _SCHEMA_GUIDED = TurnList(
         "utterance",
         UPPER_CASE_ROLES,
         "dialogue_id",
-        partial(names, name="services"),
+        lambda record: tuple(record["services"]),
         _frame_labels,
     ),
-    is_spoken=lambda turn: field(turn, "utterance", str) != "",
+    is_spoken=lambda turn: turn["utterance"] != "",
 )
 _SGD_FILES = split_patterns("{}/dialogues_*.json")
 CORPORA = catalogued(

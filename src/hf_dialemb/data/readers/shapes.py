@@ -10,7 +10,7 @@ from itertools import cycle
 from ...dialogue import Dialogue, Turn
 from ...errors import InputError
 from ..corpus import SPLITS
-from ..raw_records import Raw, Slots, each_of, field, flattened, one_of
+from ..raw_records import Raw, Slots, flattened
 
 Labels = tuple[tuple[str, ...], Slots, tuple[str, ...]]
 """Of a turn: dialogue acts, slots and intents."""
@@ -49,23 +49,23 @@ class TurnList:
     def __call__(self, *parts: Raw) -> Dialogue:
         """Convert a record; the id begins with the strings before it, such as the split."""
         *prefix, record = parts
-        identifier = "/".join((*prefix, field(record, self.id, str)))
+        identifier = "/".join((*prefix, record[self.id]))
         return Dialogue(self.spoken(record), identifier, self.domains(record))
 
     def spoken(self, record: Raw) -> tuple[Turn, ...]:
         """Convert the turns of a record."""
-        return flattened(each_of(record, self.turns, self._turn))
+        return flattened(map(self._turn, record[self.turns]))
 
     def _turn(self, turn: Raw) -> list[Turn]:
         if not self.is_spoken(turn):
             return []
-        role = self.roles[one_of(turn, self.speaker, self.roles)]
-        return [Turn(role, field(turn, self.text, str), *self.labels(turn))]
+        role = self.roles[turn[self.speaker]]
+        return [Turn(role, turn[self.text], *self.labels(turn))]
 
 
 def only(name: str) -> Callable[[Raw], tuple[str, ...]]:
     """Make a function that takes a text field of a record as its only domain."""
-    return lambda record: (field(record, name, str),)
+    return lambda record: (record[name],)
 
 
 def alternating(
@@ -90,7 +90,7 @@ def cells(row: Raw, *columns: str) -> list[str]:
             f"got a row with more cells than columns ({more[:40]!r}), expected one per column; "
             "repair it"
         )
-    return [field(row, column, str) for column in columns]
+    return [row[column] for column in columns]
 
 
 def utterance(

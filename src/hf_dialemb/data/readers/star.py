@@ -19,35 +19,22 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from ...dialogue import ROLES, Dialogue, Turn, iso_time
-from ...errors import InputError
 from ..corpus import Records, Source, catalogued
 from ..parsing import json_members, parse_json
-from ..raw_records import (
-    Raw,
-    convert_each,
-    each_of,
-    field,
-    flattened,
-    hashed_split,
-    names,
-    one_of,
-    optional,
-)
+from ..raw_records import MISFORMED, Raw, flattened, hashed_split
 from .shapes import Labels, TurnList, split_patterns
 
 _DIALOGUES = "dialogues/*.json"
 _CHAT_FILE = "dataset.json"
 _ROLES = {"User": "user", "Wizard": "assistant"}
-_AGENTS = (*_ROLES, "UserGuide", "KnowledgeBase")
 
 
 def _is_spoken(event: Raw) -> bool:
-    agent, action = one_of(event, "Agent", _AGENTS), field(event, "Action", str)
-    return agent in _ROLES and action in ("utter", "pick_suggestion")
+    return event["Agent"] in _ROLES and event["Action"] in ("utter", "pick_suggestion")
 
 
 def _act(event: Raw) -> Labels:
-    return tuple(filter(None, [optional(event, "ActionLabel", str).lower()])), (), ()
+    return tuple(filter(None, [event.get("ActionLabel", "").lower()])), (), ()
 
 
 _EVENTS = TurnList("Events", "Agent", "Text", _ROLES, labels=_act, is_spoken=_is_spoken)
@@ -57,7 +44,7 @@ def _records(source: Source, split: str) -> Records:
     for name, stream in source.files(_DIALOGUES):
         if hashed_split(PurePosixPath(name).stem) == split:
             record = parse_json(name, stream.read())
-            with suppress(InputError):  # a malformed record is reported where it is converted
+            with suppress(*MISFORMED):  # a malformed record is reported where it is converted
                 if not _EVENTS.spoken(record):
                     continue
             yield name, record
@@ -65,16 +52,16 @@ def _records(source: Source, split: str) -> Records:
 
 def _dialogue(record: Raw) -> Dialogue:
     turns = list(_EVENTS.spoken(record))
-    scenario = field(record, "Scenario", dict)
-    capabilities = field(scenario, "WizardCapabilities", list)
-    if len(capabilities) == 1 and not field(scenario, "MultiTask", bool):
-        task = field(capabilities[0], "Task", str)
+    scenario = record["Scenario"]
+    capabilities = scenario["WizardCapabilities"]
+    if len(capabilities) == 1 and not scenario["MultiTask"]:
+        task = capabilities[0]["Task"]
         first = next((place for place, turn in enumerate(turns) if turn.role == "user"), None)
         if first is not None:
             turns[first] = replace(turns[first], intents=(task,))
-    domains = [domain for domain in field(scenario, "Domains", list) if domain is not None]
-    identifier = f"{field(record, 'CompletionLevel', str)}/{field(record, 'DialogueID', int)}"
-    return Dialogue(tuple(turns), identifier, names({"Domains": domains}, "Domains"))
+    domains = [domain for domain in scenario["Domains"] if domain is not None]
+    identifier = f"{record['CompletionLevel']}/{record['DialogueID']}"
+    return Dialogue(tuple(turns), identifier, tuple(domains))
 
 
 def _chat_records(source: Source, split: str) -> Records:
@@ -89,7 +76,7 @@ def _chat_records(source: Source, split: str) -> Records:
 def _chat_dialogue(key: str, record: Raw) -> Dialogue:
     messages = [
         message
-        for message in flattened(each_of(record, "messages", _chat_messages))
+        for message in map(_chat_message, flattened(record["messages"]))
         if message[1].strip()
     ]
     roles = dict(zip(dict.fromkeys(sender for sender, *_ in messages), ROLES, strict=False))
@@ -99,17 +86,8 @@ def _chat_dialogue(key: str, record: Raw) -> Dialogue:
     return Dialogue(turns, key, time=turns[0].time if turns else "")
 
 
-def _chat_messages(block: Raw) -> tuple[tuple[str, str, str], ...]:
-    """Return sender, text and time of the messages that a sender wrote in a row."""
-    return convert_each(field({"block": block}, "block", list), "block", _chat_message)
-
-
 def _chat_message(message: Raw) -> tuple[str, str, str]:
-    return (
-        field(message, "sender", str),
-        field(message, "text", str),
-        iso_time(field(message, "timestamp", str)),
-    )
+    return message["sender"], message["text"], iso_time(message["timestamp"])
 
 
 CORPORA = catalogued(

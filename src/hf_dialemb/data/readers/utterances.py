@@ -10,7 +10,7 @@ from ...errors import InputError
 from ..corpus import Records, Source, catalogued
 from ..labels import parse_action
 from ..parsing import json_list, json_members, numbered, parse_json, split_files, table_rows
-from ..raw_records import Raw, each_of, field, names, optional, placed, strings
+from ..raw_records import Raw
 from ..source import MissingFilesError
 from .shapes import cells, split_patterns, utterance
 
@@ -36,9 +36,8 @@ _CLINC_LISTS = {"train": "train", "dev": "val", "test": "test"}
 
 def _clinc_records(source: Source, split: str) -> Records:
     domains: dict[str, str] = {}
-    for place, (domain, intents) in json_members(source, _CLINC_DOMAINS):
-        with placed(place):
-            domains |= dict.fromkeys(names({domain: intents}, domain), domain)
+    for _, (domain, intents) in json_members(source, _CLINC_DOMAINS):
+        domains |= dict.fromkeys(intents, domain)
     if not domains and not source.holds(_CLINC_DOMAINS):
         raise MissingFilesError(
             f"{source.path}: {_CLINC_DOMAINS} is missing beside {_CLINC}; add the file"
@@ -55,7 +54,7 @@ def _clinc_records(source: Source, split: str) -> Records:
 
 
 def _clinc(identifier: str, record: Raw, domains: dict[str, str]) -> Dialogue:
-    text, intent = strings(record, 2)
+    text, intent = record
     if intent != "oos" and intent not in domains:
         raise InputError(
             f"field intent: got {intent[:40]!r}, which {_CLINC_DOMAINS} lacks; repair the record"
@@ -102,9 +101,7 @@ def _repaired(content: bytes) -> bytes:
 
 
 def _snips(identifier: str, intent: str, record: Raw) -> Dialogue:
-    pieces = each_of(
-        record, "data", lambda piece: (field(piece, "text", str), optional(piece, "entity", str))
-    )
+    pieces = [(piece["text"], piece.get("entity", "")) for piece in record["data"]]
     slots = tuple((slot.lower(), text.strip()) for text, slot in pieces if slot)
     return utterance(identifier, "".join(text for text, _ in pieces).strip(), (intent,), slots)
 

@@ -150,8 +150,7 @@ class Task:
     """A task of the benchmark: the paper and section that defines it, and what it asks, in a line.
 
     ``loader`` is the function that makes a `Problem` of a `CorpusPart`, as ``"module:function"``,
-    imported when it is called. One that fine-tunes trains a copy of the model, and takes minutes
-    rather than seconds.
+    imported when it is called.
     """
 
     name: str
@@ -159,7 +158,6 @@ class Task:
     loader: str
     source: str
     kinds: Sequence[str] = ("dialogues",)
-    fine_tunes: bool = False
 
     def load(self, part: CorpusPart) -> Problem:
         """Load what the task asks of encoders."""
@@ -223,8 +221,7 @@ TASKS = Registry("tasks", read_tasks(Path(__file__).with_name("tasks.toml")))
 
 A further one is a module with a function that loads it, and an entry in ``tasks.toml``.
 
-The figures of most carry the task's name; "domains" gives all those of the dial2vec benchmark, and
-fine-tuned intents are figures of intent classification.
+The figures of most carry the task's name; "domains" gives all those of the dial2vec benchmark.
 """
 
 _OF_KIND = {
@@ -249,7 +246,7 @@ def get_task(name: str) -> Task:
 
 
 def default_tasks(corpus: str | CorpusPart) -> tuple[str, ...]:
-    """Return the tasks that suit a corpus, none of which fine-tunes."""
+    """Return the tasks that suit a corpus."""
     part = CorpusPart(corpus) if isinstance(corpus, str) else corpus
     return _OF_CORPUS.get(part.place) or _OF_KIND[part.kind]
 

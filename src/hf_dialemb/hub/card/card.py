@@ -5,6 +5,7 @@ of the model that this one began as.
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,23 +16,24 @@ from huggingface_hub import ModelCard, ModelCardData
 from ...data import CORPORA, get_corpus
 from ...data.corpus_names import is_own
 from ...errors import explained
+from ...evaluation.results.result_tables import mark_notes
 from ...methods import get_method
 from ...metrics.space import cited
-from ...storage.files import check_writable, write_json_atomically, write_text_atomically
+from ...storage.files import write_json_atomically, write_text_atomically
 from ...training.arguments import make_settings
 from ..published_folder import PublishedFolder, check_repo_id
 from .card_record import ENSEMBLE, corpora_of, escaped, make_record, matches
-from .figures import Measured, measured, write_published_results
+from .figures import Figure, headline, measured, model_index, write_published_results
 
 _TEMPLATE = Path(__file__).with_name("model_card.md")
 _HUB_DATASETS = "https://huggingface.co/datasets/"
-_UNSTATED = {"terms": "not stated", "licence": "not stated"}
+_NOT_STATED = "not stated"
 _TASKS = {
     "utterances": "sentence-similarity",
     "dialogues": "feature-extraction",
     "responses": "text-ranking",
 }
-"""Kinds of models, as the Hub names their tasks."""
+"""The Hub's name of the task of each kind of models."""
 
 
 def write_card(
@@ -45,7 +47,7 @@ def write_card(
 ) -> list[Path]:
     """Write the card of a published folder, and return the files written.
 
-    The figures go into ``results/`` and ``.eval_results/`` beside it.
+    All figures go into ``results/figures.md`` and ``.eval_results/`` beside it.
 
     Args:
         folder: The folder, which `export` wrote.
@@ -53,26 +55,22 @@ def write_card(
         results: Files with figures of the model and of its backbone.
         repo_id: The place of publication; by default ``org/`` and the folder's name.
         licences: ``TERMS:LICENCE`` of each corpus that the catalogue does not know.
-        record: A file that keeps the card's sources; without results it is written alone.
+        record: A file for the card's sources, by which it can be rendered again.
 
     Raises:
         InputError: A source is missing or of another model, a licence is unknown, or a file cannot
             be written.
     """
     folder, run, files = Path(folder), Path(run), [Path(file) for file in results]
-    if record:
-        check_writable(Path(record), *files)
     with explained(
         f"{folder}, {run} and the results", "write them again, by export, train, benchmark"
     ):
         made = make_record(folder, run, licences)
         figures = measured(made, files)
         card = render_card(made, figures, repo_id)
-    written: list[Path] = []
-    if files or not record:
-        write_text_atomically(folder / PublishedFolder.CARD, card)
-        written.append(folder / PublishedFolder.CARD)
-    if files:
+    written = [folder / PublishedFolder.CARD]
+    write_text_atomically(written[0], card)
+    if figures:
         written += write_published_results(figures, _repository(made, repo_id), folder)
     if record:
         write_json_atomically(Path(record), made)
@@ -80,20 +78,21 @@ def write_card(
     return written
 
 
-def render_card(record: Mapping[str, Any], figures: Measured, repo_id: str | None = None) -> str:
+def render_card(
+    record: Mapping[str, Any], figures: Sequence[Figure], repo_id: str | None = None
+) -> str:
     """Return the card of a model by its record and figures; its folders are not needed."""
     repo_id = _repository(record, repo_id)
     model = record["model"]
     method = get_method(model["method"])
     corpora = [_corpus(name, split, record) for name, split in corpora_of(record)]
-    names: dict[str, list[str]] = {"research": [], "not stated": []}
-    for corpus in corpora:
-        of_terms = names.setdefault(corpus["terms"], [])
-        if corpus["name"] not in of_terms:
-            of_terms.append(corpus["name"])
-    citations = [cited(key) for key in (method.paper, "hf_dialemb") if key]
+    names = {
+        terms: list(dict.fromkeys(item["name"] for item in corpora if item["terms"] == terms))
+        for terms in ("research", _NOT_STATED)
+    }
+    shown = headline(figures)
     card = ModelCard.from_template(
-        _card_data(record, figures, corpora, repo_id),
+        _card_data(record, shown, corpora, repo_id),
         template_path=str(_TEMPLATE),
         name=repo_id.rpartition("/")[2],
         repo_id=repo_id,
@@ -104,11 +103,14 @@ def render_card(record: Mapping[str, Any], figures: Measured, repo_id: str | Non
         members=record["members"],
         corpora=[corpus["line"] for corpus in corpora],
         research=names["research"],
-        unstated=names["not stated"],
+        unstated=names[_NOT_STATED],
         training=record["training"],
         recipe=recipe(record["training"]),
         figures=figures,
-        citations=[f"```bibtex\n{entry}\n```" for entry in citations],
+        verdicts=Counter(figure.verdict for figure in figures),
+        shown=shown,
+        notes=mark_notes(figure.row for figure in shown),
+        citations=[cited(key) for key in (method.paper, "hf_dialemb") if key],
     )
     return f"{str(card).rstrip()}\n"
 
@@ -133,44 +135,47 @@ def recipe(training: Sequence[Mapping[str, Any]]) -> str:
 
 def _corpus(name: str, split: str, record: Mapping[str, Any]) -> dict[str, str]:
     """Return a corpus with its licence, its terms, its source, and its line in the card."""
+    label = escaped(f"{name} {split}".strip())
     if name in CORPORA:
         known = get_corpus(name)
-        corpus = {"terms": known.terms, "licence": known.licence, "source": known.source}
+        terms, licence, source = known.terms, known.licence, known.source
     else:
-        given = [licence for key, licence in record["licences"].items() if matches(key, name)]
-        corpus = dict(given[0] if given else _UNSTATED)
-        on_hub = _is_hub_id(name) and not is_own(name)
-        corpus["source"] = f"{_HUB_DATASETS}{name}" if on_hub else ""
-    label = escaped(f"{name} {split}".strip())
-    if corpus["source"]:
-        label = f"[{label}]({corpus['source']})"
-    return {**corpus, "name": name, "line": f"- {label}: {escaped(corpus['licence'])}"}
+        given = (given for key, given in record["licences"].items() if matches(key, name))
+        stated = next(given, {"terms": _NOT_STATED, "licence": _NOT_STATED})
+        terms, licence, source = stated["terms"], stated["licence"], ""
+        if _is_hub_id(name) and not is_own(name):
+            source = f"{_HUB_DATASETS}{name}"
+    if source:
+        label = f"[{label}]({source})"
+    line = f"- {label}: {escaped(licence)}"
+    return {"name": name, "terms": terms, "source": source, "line": line}
 
 
 def _card_data(
-    record: Mapping[str, Any], figures: Measured, corpora: Sequence[Mapping[str, str]], repo_id: str
+    record: Mapping[str, Any],
+    shown: Sequence[Figure],
+    corpora: Sequence[Mapping[str, str]],
+    repo_id: str,
 ) -> ModelCardData:
-    model, reference = record["model"], record["reference"] or ""
+    model, reference = record["model"], record["reference"]
     terms = {corpus["terms"] for corpus in corpora}
-    licence = "apache-2.0"
-    if "research" in terms:
-        licence = "other"
-    elif _UNSTATED["terms"] in terms:
-        licence = ""
     sources = [corpus["source"] for corpus in corpora if corpus["source"].startswith(_HUB_DATASETS)]
     tags = ["sentence-transformers", "transformers", "dialogue", "hf_dialemb"]
     tags.append(model["method"].replace("_", "-"))
     if model["kind"] != "utterances":
         tags.append("custom_code")
-    is_based = _is_hub_id(reference) and model["method"] != ENSEMBLE
     optional: dict[str, Any] = {
-        "license": licence,
-        "license_name": "research-only" if "research" in terms else "",
-        "base_model": reference if is_based else "",
-        "base_model_relation": "finetune" if is_based else "",
         "datasets": list(dict.fromkeys(source.removeprefix(_HUB_DATASETS) for source in sources)),
-        "eval_results": figures.evaluation_results(),
+        "eval_results": model_index(shown),
     }
+    if "research" in terms:
+        optional["license"] = "other"
+        optional["license_name"] = "research-only"
+    elif _NOT_STATED not in terms:
+        optional["license"] = "apache-2.0"
+    if reference and _is_hub_id(reference) and model["method"] != ENSEMBLE:
+        optional["base_model"] = reference
+        optional["base_model_relation"] = "finetune"
     return ModelCardData(
         library_name="sentence-transformers",
         pipeline_tag=_TASKS[model["kind"]],

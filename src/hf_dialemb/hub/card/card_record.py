@@ -17,15 +17,11 @@ from ...encoders.specs import find_encoder
 from ...errors import InputError
 from ...methods import get_method, method_of, register
 from ...storage.pretrained import load_pretrained
-from ...storage.run_folder import BASELINE, GRANULARITIES, RunFolder, read_object
+from ...storage.run_folder import BASELINE, RunFolder
 from ...training.training_record import trainings_behind, without_places
 from ..published_folder import PublishedFolder
 
-SCHEMA = 1  # the version of the record's format
-
 ENSEMBLE = "multi_granularity"
-
-_EXPORT = "write it with dialemb export"
 
 
 def make_record(
@@ -33,15 +29,24 @@ def make_record(
 ) -> dict[str, Any]:
     """Return the record of a published folder and the run that it was exported from.
 
-    ``licences`` is ``TERMS:LICENCE`` of each corpus that the catalogue does not know. An InputError
-    says that the folder has other weights than the run, a LookupError that a file lacks a field.
+    Args:
+        folder: The published folder.
+        run: What it was exported from.
+        licences: ``TERMS:LICENCE`` of each corpus that the catalogue does not know.
+
+    Raises:
+        InputError: The folder has other weights than the run, or a licence is malformed.
+        LookupError: A file lacks a field.
     """
     published = PublishedFolder(folder)
     model = _model(published)
-    members = _members(run, model["method"])
-    published.check_made_of(run)
+    if not published.is_made_of(run):
+        raise InputError(
+            f"{folder}: got other weights than {run} has, expected those of one training; give the "
+            "run that it was exported from, or export it again"
+        )
+    members = RunFolder(run).members() if model["method"] == ENSEMBLE else []
     return {
-        "schema": SCHEMA,
         "name": folder.resolve().name,
         "model": model,
         "measured_as": [
@@ -57,102 +62,67 @@ def make_record(
     }
 
 
-def read_record(path: Path) -> dict[str, Any]:
-    """Return a record from its file."""
-    remedy = "write it with dialemb model card --record"
-    record = read_object(path, remedy)
-    if (got := record.get("schema")) != SCHEMA:
-        raise InputError(f"{path}: field schema: got {got!r}, expected {SCHEMA}; {remedy}")
-    return record
-
-
-def matches(spec: str, name: str) -> bool:
+def matches(first: str, second: str) -> bool:
     """Return whether two names are of one model: equal, or one is the end of the other's path."""
-    first, second = (
-        tuple(part for part in Path(name).parts if part not in (".", "..", "/"))
-        for name in (spec, name)
-    )
-    shorter = min(len(first), len(second))
-    return shorter > 0 and first[-shorter:] == second[-shorter:]
+    shorter, longer = sorted((Path(first).parts, Path(second).parts), key=len)
+    return bool(shorter) and longer[-len(shorter) :] == shorter
 
 
 def corpora_of(record: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the corpora that a model learnt from, with their splits."""
-    corpora = []
-    for settings in (training["settings"] for training in record["training"]):
-        given = settings["corpus"] or ["conversations in memory"]
+    corpora: dict[tuple[str, str], None] = {}
+    for training in record["training"]:
+        settings = training["settings"]
+        given = settings["corpus"] or "conversations in memory"
         for item in [given] if isinstance(given, str) else given:
-            name, _, split = str(item).partition("/")
-            corpora.append(
-                (name, split or str(settings.get("train_split")))
-                if name in CORPORA
-                else (str(item), "")
-            )
-    return list(dict.fromkeys(corpora))
+            name, _, split = item.partition("/")
+            if name in CORPORA:
+                corpora[name, split or settings["train_split"]] = None
+            else:
+                corpora[item, ""] = None
+    return list(corpora)
 
 
 def _model(published: PublishedFolder) -> dict[str, Any]:
-    folder = published.path
-    for name in (published.MODULES, published.CONFIG):
-        if not (folder / name).is_file():
-            raise InputError(f"{folder}: got no {name}, expected a published model; {_EXPORT}")
     register()
-    config = load_pretrained(AutoConfig, str(folder))
+    config = load_pretrained(AutoConfig, str(published.path))
+    plain = published.record(published.SETTINGS)
+    method = method_of(config)
     limits: dict[str, Any]
-    if (folder / published.SETTINGS).is_file():
-        plain = read_object(folder / published.SETTINGS, _EXPORT)
+    if plain:
         name, settings = plain["method"].replace("-", "_"), plain["settings"]
         kind = "utterances"
         limits = {"max_tokens": settings.get("encoding_tokens") or settings["max_tokens"]}
-    else:
-        method = method_of(config)
-        if not getattr(config, "auto_map", None) or method is None:
-            raise InputError(
-                f"{folder}/config.json: field auto_map: got nothing, expected the model's code; "
-                f"{_EXPORT}"
-            )
+    elif method is not None and hasattr(config, "auto_map"):
         name, kind = method.name, str(method.kind)
         limits = {limit: getattr(config, limit) for limit in config.limits}
-    parameters, dtype = published.count_weights()
-    model = {"method": name, "kind": kind, "dimensions": config.hidden_size, **limits}
-    return {**model, "parameters": parameters, "dtype": dtype}
-
-
-def _members(run: Path, method: str) -> list[str]:
-    """Return the members of an ensemble, none of any other model."""
-    if method != ENSEMBLE:
-        return []
-    if RunFolder(run / GRANULARITIES).members_file.is_file():
+    else:
         raise InputError(
-            f"{run}: got the folder of all runs, expected an ensemble in it; give "
-            f"{run / GRANULARITIES}"
+            f"{published.path}: got no published model, expected one; write it with dialemb export"
         )
-    return RunFolder(run).members()
+    model = {"method": name, "kind": kind, "dimensions": config.hidden_size, **limits}
+    dtype = str(config.dtype).removeprefix("torch.")
+    return {**model, "parameters": published.count_weights(), "dtype": dtype}
 
 
 def _runs(run: Path, members: Sequence[str]) -> list[Path]:
-    """Return the trainings behind a run.
-
-    Itself, or those of an ensemble's members and of its granularity model.
-    """
-    if not members or not RunFolder(run).members_file.is_file():
+    """Return the trainings behind a run: itself, or those of an ensemble's members and baseline."""
+    if not members:
         return [run]
-    beside = run.resolve().parent
     names = dict.fromkeys(Path(member).parts[0] for member in members)
-    if run.resolve().name == GRANULARITIES and (beside / BASELINE).is_dir():
+    if (run.parent / BASELINE).is_dir():
         names[BASELINE] = None
-    return [beside / name for name in names]
+    return [run.parent / name for name in names]
 
 
 def _reference(run: Path, method: str) -> str | None:
-    """Return the name of the model to compare with.
-
-    The backbone, or for an ensemble the single ranker.
-    """
+    """Return the model to compare with: the backbone, or an ensemble's single ranker."""
     if method == ENSEMBLE:
         return _relative(run.parent / BASELINE)
-    backbone = without_places(RunFolder(run).settings().get("backbone"))
-    return None if get_method(method).from_scratch or backbone is None else str(backbone)
+    if get_method(method).from_scratch:
+        return None
+    backbone: str | None = without_places(RunFolder(run).settings().get("backbone"))
+    return backbone
 
 
 def _licence(name: str, given: str) -> dict[str, str]:
@@ -170,14 +140,11 @@ def _licence(name: str, given: str) -> dict[str, str]:
 
 
 def _relative(path: Path) -> str:
-    """Return a folder's name as results files have it.
-
-    Relative to the working directory, never absolute.
-    """
+    """Return a folder's name as results files have it: never absolute."""
     whole = path.resolve()
-    return (
-        whole.relative_to(Path.cwd()) if whole.is_relative_to(Path.cwd()) else Path(whole.name)
-    ).as_posix()
+    if whole.is_relative_to(Path.cwd()):
+        return whole.relative_to(Path.cwd()).as_posix()
+    return whole.name
 
 
 def escaped(text: object) -> str:

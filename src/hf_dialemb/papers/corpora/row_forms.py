@@ -6,7 +6,7 @@ from typing import Any
 
 from ...data.corpus import Reading, Records, Source
 from ...data.parsing import BYTE_ORDER_MARK, GET_AGAIN
-from ...data.raw_records import Label, Raw, Slots, field, hashed_split, names
+from ...data.raw_records import Label, Raw, Slots, hashed_split
 from ...dialogue import Turn
 from ...errors import InputError
 
@@ -53,7 +53,7 @@ def hashed_by(name: str) -> Callable[[Any], str]:
 
 def named_by(name: str, splits: Mapping[str, str]) -> Callable[[Any], str]:
     """Choose the split by a field that names it in other words."""
-    return lambda raw: splits.get(str(raw.get(name)), "") if isinstance(raw, dict) else ""
+    return lambda raw: splits[raw[name]]
 
 
 def without_empty(name: str, records: Reading) -> Reading:
@@ -81,14 +81,10 @@ def labelled(role: str, text: str, labels: Iterable[Label]) -> Turn:
 
 def marked(utterance: Raw) -> Slots:
     """Return the slots of an utterance: stretches of its ``tokens``."""
-    spans = field(utterance, "slots", list)
-    tokens = names(utterance, "tokens") if spans else ()
+    spans = utterance["slots"]
+    tokens = tuple(utterance["tokens"]) if spans else ()
     slots = []
     for span in spans:
-        slot, start, end = (
-            field(span, "slot", str),
-            field(span, "start", int),
-            field(span, "exclusive_end", int),
-        )
+        slot, start, end = (span["slot"], span["start"], span["exclusive_end"])
         slots.append((slot.lower(), " ".join(tokens[start:end])))
     return tuple(slots)

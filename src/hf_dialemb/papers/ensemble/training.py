@@ -6,12 +6,9 @@ the same ensembles.
 """
 
 import json
-import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +24,6 @@ from ...training.dialogues import training_dialogues
 from ...training.training_record import check_same_data
 from .plan import CANDIDATE_SEED, EnsemblePlan
 
-_PATIENCE = 30  # seconds that a run has to end itself
 _ERROR = "dialemb: error: "
 
 
@@ -63,27 +59,19 @@ def train_ensemble(plan: EnsemblePlan, report: Callable[[str], None]) -> dict[st
 
 
 def carry_out(plan: EnsemblePlan, name: str, report: Callable[[str], None]) -> None:
-    """Carry out a run with a log, unless it is complete.
-
-    An interrupt ends it, an InputError says that it failed.
-    """
+    """Carry out a run with a log, unless it is complete; raise InputError if it fails."""
     if is_complete(plan, name):
         return
     log = plan.output / "logs" / f"{name}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as lines:
-        process = subprocess.Popen(
-            command(plan, name), stdout=lines, stderr=subprocess.STDOUT, start_new_session=True
+        run = subprocess.run(
+            command(plan, name), stdout=lines, stderr=subprocess.STDOUT, check=False
         )
-        try:
-            code = process.wait()
-        except BaseException:
-            _end(process)
-            raise
-    if code != 0:
+    if run.returncode != 0:
         printed = log.read_text(encoding="utf-8", errors="replace").splitlines()
         reasons = [line.removeprefix(_ERROR) for line in printed if line.startswith(_ERROR)]
-        reason = reasons[-1] if reasons else f"exit code {code}"
+        reason = reasons[-1] if reasons else f"exit code {run.returncode}"
         raise InputError(f"run {name} failed ({reason}); see {log}, and run again")
     report(f"Trained {name}: {plan.run(name)}")
 
@@ -105,17 +93,6 @@ def is_complete(plan: EnsemblePlan, name: str) -> bool:
     return all(
         before.get(key, value) == value for key, value in plan.settings(name).fingerprint().items()
     )
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process and all that it started, which share its session."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGTERM)
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(_PATIENCE)
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
 
 
 def best_checkpoints(run: Path, count: int) -> list[Path]:

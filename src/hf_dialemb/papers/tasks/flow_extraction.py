@@ -267,25 +267,23 @@ def compared_with_actions(
     }
 
 
-def without_noise(graph: FlowGraph, noise: float = NOISE) -> FlowGraph:
-    """Remove the states with at most ``noise`` of the most frequent count, and their edges."""
+def without_noise(graph: FlowGraph) -> FlowGraph:
+    """Remove the states with at most `NOISE` of the most frequent count, and their edges."""
     most = max(graph.states.values(), default=1)
-    kept = {state: count for state, count in graph.states.items() if count / most > noise}
+    kept = {state: count for state, count in graph.states.items() if count / most > NOISE}
     return FlowGraph(
         kept, {edge: count for edge, count in graph.edges.items() if within(edge, kept)}
     )
 
 
-def official_size(
-    graph: FlowGraph, nodes: float = OFFICIAL_NODES, edges: float = OFFICIAL_EDGES
-) -> int:
+def official_size(graph: FlowGraph) -> int:
     """Count the nodes as the official program does, start and end included.
 
     It keeps states at the threshold.
 
     It fails where no path from start to end is left; here these two then remain.
     """
-    return len(pruned(graph, Pruning(nextafter(nodes, 0.0), edges)).nodes)
+    return len(pruned(graph, Pruning(nextafter(OFFICIAL_NODES, 0.0), OFFICIAL_EDGES)).nodes)
 
 
 def renamed(graph: FlowGraph, names: Mapping[State, State]) -> FlowGraph:

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import pearsonr, spearmanr
 
-from ...data.examples import RetrievalQuery
 from ...dialogue import Dialogue
 from ...encoders import Encoder
 from ...errors import InputError
@@ -26,6 +25,7 @@ from ...evaluation.results.rows import Row
 from ...evaluation.tasks.task import CorpusPart, Problem, item_percentage, percentage
 from ...evaluation.tasks.task_texts import TextVectors, row_cosines
 from ...metrics.ranking import ranking_scores
+from ..corpora.sentence_sets import RetrievalQuery
 
 logger = logging.getLogger(__name__)
 

@@ -21,17 +21,7 @@ from typing import NamedTuple
 
 from ....data.corpus import Records, Source, catalogued
 from ....data.parsing import json_members
-from ....data.raw_records import (
-    Label,
-    Raw,
-    distinct,
-    each_of,
-    field,
-    flattened,
-    names,
-    optional,
-    strings,
-)
+from ....data.raw_records import Label, Raw, distinct, flattened
 from ....data.readers.multiwoz import NO_DOMAIN, NO_SLOT, value_of
 from ....dialogue import Dialogue, Turn
 from ....errors import InputError
@@ -94,30 +84,25 @@ def _dialogue(key: str, record: Raw) -> Dialogue:
     domains: dict[str, None] = {}
     before: dict[str, Raw] = {}
 
-    def read(log: Raw) -> None:
-        nonlocal before
+    for log in record["log"]:
         sides = {role: _information(log, name) if labels else {} for role, name in _SIDES.items()}
-        exchange = Exchange(
-            field(log, _TEXTS["user"], str), sides, before, log.get("intent") or "", about
-        )
+        exchange = Exchange(log[_TEXTS["user"]], sides, before, log.get("intent") or "", about)
         before = sides["user"]
         for role, name in _TEXTS.items():
             other = _OTHER_TEXTS.get(dataset, {}).get(role)
-            text = field(sides[role], other, str) if other in sides[role] else field(log, name, str)
+            text = sides[role][other] if other in sides[role] else log[name]
             if text.strip():
                 acts, slots, intents, topics = labels(exchange, role) if labels else ((),) * 4
                 pairs = dict.fromkeys((slot.lower(), value) for slot, value in slots if slot)
                 wanted = tuple(dict.fromkeys(filter(None, intents)))
                 turns.append(Turn(role, text, distinct(filter(None, acts)), tuple(pairs), wanted))
                 domains.update(dict.fromkeys(topics))
-
-    each_of(record, "log", read)
     return Dialogue(tuple(turns), key, tuple(domains))
 
 
 def _information(record: Raw, name: str) -> dict[str, Raw]:
     """Read an object of the examples, which is a string of its JSON in the release."""
-    value = record.get(name) if isinstance(record, dict) else None
+    value = record[name]
     if isinstance(value, str):
         try:
             value = json.loads(value)
@@ -125,7 +110,7 @@ def _information(record: Raw, name: str) -> dict[str, Raw]:
             raise InputError(
                 f"field {name}: broken JSON ({error}), expected an object; repair the record"
             ) from None
-    return field({name: value}, name, dict)
+    return value  # type: ignore[no-any-return]
 
 
 def _abcd(exchange: Exchange, role: str) -> TurnLabels:
@@ -133,14 +118,14 @@ def _abcd(exchange: Exchange, role: str) -> TurnLabels:
 
     A customer's turn of at least four words has the conversation's intent.
     """
-    rows = field(exchange.sides[role], "delexed", list)
-    texts = " ".join(field(row, "text", str) for row in rows)
+    rows = exchange.sides[role]["delexed"]
+    texts = " ".join(row["text"] for row in rows)
     slots = [(name, "") for name in distinct(re.findall(r"<(\w+)>", texts))]
     intents: list[str] = []
     if role == "user" and len(exchange.text.split(" ")) >= 4:
-        targets = [target for row in rows for target in field(row, "targets", list)[:1] if target]
+        targets = [target for row in rows for target in row["targets"][:1] if target]
         intents = targets[:1]
-    return (), slots, intents, (field(exchange.about, "flow", str),)
+    return (), slots, intents, (exchange.about["flow"],)
 
 
 def _bitod(exchange: Exchange, role: str) -> TurnLabels:
@@ -149,16 +134,16 @@ def _bitod(exchange: Exchange, role: str) -> TurnLabels:
     The program takes "chat" for a domain.
     """
     acts, slots, intents = [], [], []
-    for action in field(exchange.sides[role], "Actions", list):
-        act, slot = field(action, "act", str), field(action, "slot", str)
-        values = field(action, "value", list)
+    for action in exchange.sides[role]["Actions"]:
+        act, slot = action["act"], action["slot"]
+        values = action["value"]
         value = str(values[0]) if values else ""
         if slot != "intent":
             acts.append(act)
             slots.append((slot, value))
         elif act == "inform_intent":
             intents.append(value.replace("_en_US", "").removesuffix("_en"))
-    domain = field(exchange.sides["user"], "active_intent", str).partition("_")[0]
+    domain = exchange.sides["user"]["active_intent"].partition("_")[0]
     return acts, slots, intents, (domain,) if domain not in ("", "chat") else ()
 
 
@@ -169,12 +154,12 @@ def _multiwoz(exchange: Exchange, role: str) -> TurnLabels:
     are in the program). The intents, which are the user's acts, are not repeated for the system.
     """
     acts, slots, domains = [], [], []
-    annotated = optional(exchange.sides[role], "dialog_act", dict)
+    annotated = exchange.sides[role].get("dialog_act", {})
     for key in annotated:
         domain, _, act = key.lower().rpartition("-")
         acts.append(act)
         domains += [domain] if domain not in NO_DOMAIN else []
-        for slot, value in field(annotated, key, list):
+        for slot, value in annotated[key]:
             if slot.lower() != NO_SLOT:
                 slots.append((slot, "" if value == "?" else str(value)))
     return acts, slots, exchange.intents(role), domains
@@ -187,10 +172,10 @@ def _multiwoz22(exchange: Exchange, role: str) -> TurnLabels:
     """
     if role != "user":
         return (), (), (), ()
-    frames = field(exchange.sides[role], "frames", list)
-    known = _filled(optional(exchange.before, "frames", list))
+    frames = exchange.sides[role]["frames"]
+    known = _filled(exchange.before.get("frames", []))
     new = [pair for pair in _filled(frames) if pair not in known]
-    asked = flattened(names(field(frame, "state", dict), "requested_slots") for frame in frames)
+    asked = flattened(tuple(frame["state"]["requested_slots"]) for frame in frames)
     parts = [(key.partition("-"), str(values[0]) if values else "") for key, values in new]
     parts += [(key.partition("-"), "") for key in asked]
     slots, domains = (
@@ -206,8 +191,8 @@ def _multiwoz22(exchange: Exchange, role: str) -> TurnLabels:
 
 
 def _filled(frames: list[Raw]) -> list[tuple[str, list[Raw]]]:
-    states = [field(field(frame, "state", dict), "slot_values", dict) for frame in frames]
-    return [(key, field(state, key, list)) for state in states for key in state]
+    states = [frame["state"]["slot_values"] for frame in frames]
+    return [(key, state[key]) for state in states for key in state]
 
 
 def _hdsa(exchange: Exchange, role: str) -> TurnLabels:
@@ -217,7 +202,7 @@ def _hdsa(exchange: Exchange, role: str) -> TurnLabels:
     """
     if role == "user":
         known, state = (
-            _beliefs(optional(side, "BS", dict)) for side in (exchange.before, exchange.sides[role])
+            _beliefs(side.get("BS", {})) for side in (exchange.before, exchange.sides[role])
         )
         new = [pair for pair in state if pair not in known]
         return (
@@ -226,8 +211,8 @@ def _hdsa(exchange: Exchange, role: str) -> TurnLabels:
             (),
             [domain for domain, *_ in new],
         )
-    done = field(exchange.sides[role], "act", dict)  # such as {"hotel-inform-area": "north"}
-    parts = [((*name.split("-", 2), "", "")[:3], value_of(field(done, name, str))) for name in done]
+    done = exchange.sides[role]["act"]  # such as {"hotel-inform-area": "north"}
+    parts = [((*name.split("-", 2), "", "")[:3], value_of(done[name])) for name in done]
     acts = [act for (_, act, _), _ in parts if act != NO_SLOT]
     slots = [(slot, value) for (_, _, slot), value in parts if slot != NO_SLOT]
     return acts, slots, (), [domain for (domain, _, _), _ in parts if domain not in NO_DOMAIN]
@@ -235,24 +220,20 @@ def _hdsa(exchange: Exchange, role: str) -> TurnLabels:
 
 def _beliefs(state: dict[str, Raw]) -> list[tuple[str, str, str]]:
     """Read a belief state: domains, slots and values."""
-    pairs = [(domain, *strings(pair, 2)) for domain in state for pair in field(state, domain, list)]
+    pairs = [(domain, *pair) for domain in state for pair in state[domain]]
     return [(domain, slot.lower(), value) for domain, slot, value in pairs]
 
 
 def _woz(exchange: Exchange, role: str) -> TurnLabels:
     label, name = (user_label, "turn_label") if role == "user" else (system_label, "system_acts")
-    return _restaurant(map(label, optional(exchange.sides[role], name, list)))
+    return _restaurant(map(label, exchange.sides[role].get(name, [])))
 
 
 def _gecor(exchange: Exchange, role: str) -> TurnLabels:
     side, known = exchange.sides[role], exchange.before.get("slu") or ()
     if role != "user":
-        return _restaurant(map(system_label, optional(side, "DA", list)))
-    new = [
-        (field(act, "act", str), field(act, "slots", list))
-        for act in optional(side, "slu", list)
-        if act not in known
-    ]
+        return _restaurant(map(system_label, side.get("DA", [])))
+    new = [(act["act"], act["slots"]) for act in side.get("slu", []) if act not in known]
     pairs = [(act, name, str(value)) for act, slots in new for name, value in slots]
     slots = [
         (value, "") if act == "request" or name == "slot" else (name, value)
@@ -272,21 +253,21 @@ def _frames(exchange: Exchange, role: str) -> TurnLabels:
     The program takes the name of the task, "book", for an act wherever the user informs of
     something.
     """
-    act = field(exchange.sides[role], "da_label", str)
+    act = exchange.sides[role]["da_label"]
     acts = [act] if act != "null" else []
     if role != "user":
         return acts, (), (), ("travel",)
-    slots = field(exchange.sides["assistant"], "slots", dict)
+    slots = exchange.sides["assistant"]["slots"]
     return acts, [(name, str(value)) for name, value in slots.items()], acts, ("travel",)
 
 
 def _schema_guided(exchange: Exchange, role: str) -> TurnLabels:
     """Read SGD and KETOD; an action on the slot "intent" gives an intent and not an act."""
-    frames = field(exchange.sides[role], "frames", list)
-    domains = [field(frame, "service", str).lower().partition("_")[0] for frame in frames]
-    actions = [action for frame in frames for action in field(frame, "actions", list)]
-    values = [(field(action, "slot", str), names(action, "values")) for action in actions]
-    acts = [field(action, "act", str) for action in actions if action["slot"] != "intent"]
+    frames = exchange.sides[role]["frames"]
+    domains = [frame["service"].lower().partition("_")[0] for frame in frames]
+    actions = [action for frame in frames for action in frame["actions"]]
+    values = [(action["slot"], tuple(action["values"])) for action in actions]
+    acts = [action["act"] for action in actions if action["slot"] != "intent"]
     slots = [(slot, texts[0] if texts else "") for slot, texts in values if slot != "intent"]
     return (
         acts,
@@ -302,13 +283,13 @@ def _msdc(exchange: Exchange, role: str) -> TurnLabels:
     An argument that repeats the act's name is not a slot.
     """
     acts, slots = [], []
-    texts = names(exchange.sides[role], "act")
+    texts = tuple(exchange.sides[role]["act"])
     for match in filter(None, (re.match(r"\W*(\w+)\s*\((.*)", text, re.DOTALL) for text in texts)):
         act = match[1].lower()
         pairs = [pair for pair in _arguments(match[2]) if pair[0] != act]
         slots += pairs
         acts += [act, *["inform"] * any(value for _, value in pairs)]
-    return acts, slots, exchange.intents(role), (field(exchange.about, "domain", str),)
+    return acts, slots, exchange.intents(role), (exchange.about["domain"],)
 
 
 def _arguments(text: str) -> Iterator[tuple[str, str]]:
@@ -326,9 +307,9 @@ def _muldogo(exchange: Exchange, role: str) -> TurnLabels:
 
     An empty cell of a table became a number on its way.
     """
-    side, domains = exchange.sides[role], (field(exchange.about, "domain", str),)
+    side, domains = exchange.sides[role], (exchange.about["domain"],)
     tags, intents = (
-        [cell for cell in optional(side, name, list) if isinstance(cell, str)]
+        [cell for cell in side.get(name, []) if isinstance(cell, str)]
         for name in ("slot-labels", "intent")
     )
     slots = [(tag, "") for cell in tags for tag in cell.split() if tag != "O"]
@@ -338,10 +319,10 @@ def _muldogo(exchange: Exchange, role: str) -> TurnLabels:
 def _simulated(exchange: Exchange, role: str, domain: str) -> TurnLabels:
     side = exchange.sides[role]
     if role != "user":
-        return (*simulated_labels(optional(side, "system_acts", list)), (), (domain,))
-    types = [field(act, "type", str) for act in optional(side, "user_acts", list)]
-    slots = marked(field(side, "user_utterance", dict)) if "user_utterance" in side else ()
-    return types, slots, names(side, "user_intents") if side.get("user_intents") else (), (domain,)
+        return (*simulated_labels(side.get("system_acts", [])), (), (domain,))
+    types = [act["type"] for act in side.get("user_acts", [])]
+    slots = marked(side["user_utterance"]) if "user_utterance" in side else ()
+    return types, slots, tuple(side["user_intents"]) if side.get("user_intents") else (), (domain,)
 
 
 def _generated(exchange: Exchange, role: str) -> TurnLabels:
@@ -351,18 +332,14 @@ def _generated(exchange: Exchange, role: str) -> TurnLabels:
     """
     side, known = exchange.sides[role], exchange.before.get("dialogue_state") or {}
     if role == "user":
-        new = [
-            pair
-            for pair in optional(side, "dialogue_state", dict).items()
-            if pair not in known.items()
-        ]
+        new = [pair for pair in side.get("dialogue_state", {}).items() if pair not in known.items()]
         return ["inform"] * bool(new), [(name, str(value)) for name, value in new], (), ("movie",)
-    acts, slots = optional(side, "system_acts", list), []
+    acts, slots = side.get("system_acts", []), []
     for values in (
-        optional(act, "slot_values", dict) for act in acts
+        act.get("slot_values", {}) for act in acts
     ):  # one that is requested has no value
-        slots += [(slot, field(values, slot, str).removeprefix("REQUESTED")) for slot in values]
-    return [field(act, "name", str) for act in acts], slots, (), ("movie",)
+        slots += [(slot, values[slot].removeprefix("REQUESTED")) for slot in values]
+    return [act["name"] for act in acts], slots, (), ("movie",)
 
 
 def _taskmaster(exchange: Exchange, role: str) -> TurnLabels:
@@ -380,12 +357,12 @@ def _taskmaster(exchange: Exchange, role: str) -> TurnLabels:
         ["inform"] * bool(slots),
         slots,
         (),
-        (field(exchange.about, "instruction_id", str).partition("-")[0],),
+        (exchange.about["instruction_id"].partition("-")[0],),
     )
 
 
 def _taskmaster3(exchange: Exchange, role: str) -> TurnLabels:
-    slots = annotated_slots(optional(exchange.sides[role], "segments", list), prefixed=False)
+    slots = annotated_slots(exchange.sides[role].get("segments", []), prefixed=False)
     return ["inform"] * bool(slots), slots, (), ("movie",)
 
 

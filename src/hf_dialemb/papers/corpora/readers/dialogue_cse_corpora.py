@@ -16,14 +16,15 @@ from itertools import chain, groupby, islice
 from math import isfinite
 
 from ....data.corpus import Files, Reading, Records, Source, catalogued
-from ....data.examples import ResponseSelection, RetrievalQuery, SentencePair
+from ....data.examples import ResponseSelection
 from ....data.parsing import numbered, split_files
-from ....data.raw_records import Raw, convert_each
+from ....data.raw_records import Raw
 from ....data.readers.shapes import split_patterns
 from ....dialogue import Dialogue, Turn
 from ....errors import InputError
 from .. import CATALOGUE
 from ..row_forms import parallel_lines, text_lines
+from ..sentence_sets import RetrievalQuery, SentencePair
 
 _ROLES = {"0": "user", "1": "assistant"}
 _QUERIES, _PAIRS = (
@@ -136,7 +137,7 @@ def _ecd_records(source: Source, split: str) -> Records:
 
 
 def _ecd_selection(identifier: str, lines: list[list[str]]) -> ResponseSelection:
-    labels, responses = zip(*convert_each(lines, "lines", _ecd_line), strict=True)
+    labels, responses = zip(*map(_ecd_line, lines), strict=True)
     context = tuple(
         Turn("assistant" if place % 2 else "user", text)
         for place, text in enumerate(lines[0][1:-1])

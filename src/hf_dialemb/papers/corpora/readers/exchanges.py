@@ -6,23 +6,11 @@ WOZ 2.0, CamRest676, GECOR, the simulated Sim-M, and KVRET.
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from itertools import starmap
 
 from ....data.corpus import Files, Reading, catalogued
 from ....data.parsing import json_list, split_files, with_split
-from ....data.raw_records import (
-    Label,
-    Raw,
-    Slots,
-    convert_each,
-    distinct,
-    each_of,
-    field,
-    flattened,
-    names,
-    one_of,
-    optional,
-    strings,
-)
+from ....data.raw_records import Label, Raw, Slots, distinct, flattened
 from ....data.readers.shapes import split_patterns
 from ....dialogue import Dialogue, Turn
 from .. import CATALOGUE
@@ -38,27 +26,21 @@ _WOZ_SPLITS = {"train": "train", "dev": "validate", "test": "test"}
 
 def _woz_dialogue(split: str, record: Raw) -> Dialogue:
     """Convert a record of WOZ 2.0, whose numbers repeat between the splits."""
-    exchanges = convert_each(enumerate(field(record, "dialogue", list)), "dialogue", _woz_exchange)
-    return Dialogue(
-        flattened(exchanges), f"{split}/{field(record, 'dialogue_idx', int)}", ("restaurant",)
-    )
+    exchanges = starmap(_woz_exchange, enumerate(record["dialogue"]))
+    return Dialogue(flattened(exchanges), f"{split}/{record['dialogue_idx']}", ("restaurant",))
 
 
 def _woz_exchange(number: int, exchange: Raw) -> list[Turn]:
-    text, acts = (
-        field(exchange, "system_transcript", str),
-        each_of(exchange, "system_acts", system_label),
-    )
+    text = exchange["system_transcript"]
+    acts = tuple(map(system_label, exchange["system_acts"]))
     turns = [labelled("assistant", text, acts)] if number or text else []
-    reply = labelled(
-        "user", field(exchange, "transcript", str), each_of(exchange, "turn_label", user_label)
-    )
+    reply = labelled("user", exchange["transcript"], tuple(map(user_label, exchange["turn_label"])))
     return [*turns, reply]
 
 
 def user_label(pair: Raw) -> Label:
     """Read a pair of slot and value of a user's turn."""
-    slot, value = strings(pair, 2)
+    slot, value = pair
     return ("request", value, "") if slot == "request" else ("inform", slot, value)
 
 
@@ -67,7 +49,7 @@ def system_label(act: Raw) -> Label:
     if isinstance(act, str):
         return "request", act, ""
     # One list in CamRest676 holds slot and value in a single string: ["area, centre"].
-    slot, _, value = ", ".join(names({"act": act}, "act")).partition(", ")
+    slot, _, value = ", ".join(act).partition(", ")
     return "inform", slot, value
 
 
@@ -91,7 +73,7 @@ def _camrest_split(record: Raw) -> str:
 def _camrest_dialogue(record: Raw) -> Dialogue:
     turns = []
     known: set[Label] = set()
-    for text, labels, system in each_of(record, "dial", _camrest_exchange):
+    for text, labels, system in map(_camrest_exchange, record["dial"]):
         turns += [
             labelled(
                 "user",
@@ -101,24 +83,24 @@ def _camrest_dialogue(record: Raw) -> Dialogue:
             system,
         ]
         known = set(labels)
-    return Dialogue(tuple(turns), str(field(record, "dialogue_id", int)), ("restaurant",))
+    return Dialogue(tuple(turns), str(record["dialogue_id"]), ("restaurant",))
 
 
 def _camrest_exchange(exchange: Raw) -> tuple[str, tuple[Label, ...], Turn]:
-    user, system = field(exchange, "usr", dict), field(exchange, "sys", dict)
-    labels = flattened(each_of(user, "slu", camrest_labels))
+    user, system = exchange["usr"], exchange["sys"]
+    labels = flattened(map(camrest_labels, user["slu"]))
     # refuses a blank text where its place is known
-    text = Turn("user", field(user, "transcript", str)).content
+    text = Turn("user", user["transcript"]).content
     return (
         text,
         labels,
-        labelled("assistant", field(system, "sent", str), each_of(system, "DA", system_label)),
+        labelled("assistant", system["sent"], tuple(map(system_label, system["DA"]))),
     )
 
 
 def camrest_labels(act: Raw) -> list[Label]:
     """Read an act of the user, such as inform with pairs of slot and value."""
-    name, pairs = field(act, "act", str).lower(), each_of(act, "slots", partial(strings, count=2))
+    name, pairs = act["act"].lower(), act["slots"]
     return [(name, value, "") if slot == "slot" else (name, slot, value) for slot, value in pairs]
 
 
@@ -133,31 +115,23 @@ def _camrest(file: str) -> tuple[Files, Reading, Callable[..., Dialogue]]:
 
 def simulated_dialogue(record: Raw, domain: str) -> Dialogue:
     """Convert a record of Sim-M or Sim-R."""
-    return Dialogue(
-        flattened(each_of(record, "turns", _simulated)),
-        field(record, "dialogue_id", str),
-        (domain,),
-    )
+    return Dialogue(flattened(map(_simulated, record["turns"])), record["dialogue_id"], (domain,))
 
 
 def _simulated(exchange: Raw) -> list[Turn]:
-    utterance, turns = field(exchange, "user_utterance", dict), []
+    utterance, turns = exchange["user_utterance"], []
     if "system_utterance" in exchange:
-        text = field(field(exchange, "system_utterance", dict), "text", str)
-        turns = [Turn("assistant", text, *simulated_labels(field(exchange, "system_acts", list)))]
-    acts = distinct(field(act, "type", str) for act in field(exchange, "user_acts", list))
-    intents = names(exchange, "user_intents") if "user_intents" in exchange else ()
-    return [*turns, Turn("user", field(utterance, "text", str), acts, marked(utterance), intents)]
+        text = exchange["system_utterance"]["text"]
+        turns = [Turn("assistant", text, *simulated_labels(exchange["system_acts"]))]
+    acts = distinct(act["type"] for act in exchange["user_acts"])
+    intents = tuple(exchange["user_intents"]) if "user_intents" in exchange else ()
+    return [*turns, Turn("user", utterance["text"], acts, marked(utterance), intents)]
 
 
 def simulated_labels(acts: list[Raw]) -> tuple[tuple[str, ...], Slots]:
     """Read the system's acts in Sim-M and Sim-R."""
-    slots = [
-        (field(act, "slot", str).lower(), optional(act, "value", str))
-        for act in acts
-        if "slot" in act
-    ]
-    return distinct(field(act, "type", str) for act in acts), tuple(slots)
+    slots = [(act["slot"].lower(), act.get("value", "")) for act in acts if "slot" in act]
+    return distinct(act["type"] for act in acts), tuple(slots)
 
 
 _SIM_M_FILES = split_patterns("sim-M/{}.json")
@@ -173,11 +147,11 @@ _KVRET_ROLES = {"driver": "user", "assistant": "assistant"}
 
 
 def _kvret_dialogue(record: Raw) -> Dialogue:
-    scenario = field(record, "scenario", dict)
+    scenario = record["scenario"]
     turns: list[Turn] = []
     known: dict[str, str] = {}
     follows_driver = False
-    for role, text, values, flagged in each_of(record, "dialogue", _kvret_turn):
+    for role, text, values, flagged in map(_kvret_turn, record["dialogue"]):
         if role == "assistant":
             if follows_driver:
                 turns[-1] = _with_kvret_labels(turns[-1], values, flagged, known)
@@ -185,8 +159,8 @@ def _kvret_dialogue(record: Raw) -> Dialogue:
         follows_driver = role == "user" and bool(text.strip())
         if text.strip():
             turns.append(Turn(role, text))
-    intent = field(field(scenario, "task", dict), "intent", str)
-    return Dialogue(tuple(turns), field(scenario, "uuid", str), (intent,))
+    intent = scenario["task"]["intent"]
+    return Dialogue(tuple(turns), scenario["uuid"], (intent,))
 
 
 def _kvret_turn(turn: Raw) -> tuple[str, str, dict[str, str], list[str]]:
@@ -194,13 +168,13 @@ def _kvret_turn(turn: Raw) -> tuple[str, str, dict[str, str], list[str]]:
 
     Values by slot, and the slots with a flag.
     """
-    role, data = _KVRET_ROLES[one_of(turn, "turn", _KVRET_ROLES)], field(turn, "data", dict)
-    text = field(data, "utterance", str)
+    role, data = _KVRET_ROLES[turn["turn"]], turn["data"]
+    text = data["utterance"]
     if role == "user":
         return role, text, {}, []
-    slots, requested = field(data, "slots", dict), field(data, "requested", dict)
-    values = {slot: field(slots, slot, str).strip() for slot in slots}
-    return role, text, values, [slot for slot in requested if field(requested, slot, bool)]
+    slots, requested = data["slots"], data["requested"]
+    values = {slot: slots[slot].strip() for slot in slots}
+    return role, text, values, [slot for slot in requested if requested[slot]]
 
 
 def _with_kvret_labels(

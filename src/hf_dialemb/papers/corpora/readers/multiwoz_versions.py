@@ -10,16 +10,7 @@ from pathlib import PurePosixPath
 
 from ....data.corpus import SPLITS, Records, Source, catalogued
 from ....data.parsing import json_list, json_members, parse_json, table_rows
-from ....data.raw_records import (
-    Raw,
-    Slots,
-    convert_each,
-    field,
-    flattened,
-    hashed_split,
-    names,
-    one_of,
-)
+from ....data.raw_records import Raw, Slots, flattened, hashed_split
 from ....data.readers.multiwoz import (
     NO_DOMAIN,
     NO_SLOT,
@@ -95,7 +86,7 @@ def _text_records(source: Source, split: str) -> Records:
 
 
 def _text_dialogue(rows: list[dict[str, str]]) -> Dialogue:
-    turns = convert_each(rows, "turns", _text_turn)
+    turns = tuple(map(_text_turn, rows))
     services = rows[0]["services"]  # such as "['hotel, train']", or None
     domains = (
         tuple(services.removeprefix("['").removesuffix("']").split(", "))
@@ -107,7 +98,7 @@ def _text_dialogue(rows: list[dict[str, str]]) -> Dialogue:
 
 def _text_turn(row: dict[str, str]) -> Turn:
     _, _, text, _ = cells(row, *_TEXT_COLUMNS)
-    return Turn(UPPER_CASE_ROLES[one_of(row, "speaker", UPPER_CASE_ROLES)], text)
+    return Turn(UPPER_CASE_ROLES[row["speaker"]], text)
 
 
 # multiwoz21, as its authors give it out: ``data.json``, and ``{val,test}ListFile.txt`` (or
@@ -135,15 +126,14 @@ def _whole_records(source: Source, split: str) -> Records:
 
 
 def _whole_dialogue(key: str, record: Raw, acts: Raw) -> Dialogue:
-    by_turn = field({"dialogue_acts": acts}, "dialogue_acts", dict)
-    for number, turn in enumerate(field(record, "log", list)[1::2], start=1):
-        if isinstance(turn, dict) and str(number) in by_turn:
-            turn.setdefault("dialog_act", by_turn[str(number)])
+    for number, turn in enumerate(record["log"][1::2], start=1):
+        if isinstance(turn, dict) and str(number) in acts:
+            turn.setdefault("dialog_act", acts[str(number)])
     return goal_and_log(key, record, _whole_turn)
 
 
 def _whole_turn(role: str, turn: Raw) -> Turn:
-    text, acts = field(turn, "text", str), turn.get("dialog_act", {})
+    text, acts = turn["text"], turn.get("dialog_act", {})
     return Turn(role, text, *labels({} if acts == "No Annotation" else acts))
 
 
@@ -169,7 +159,7 @@ def _call_records(source: Source, split: str) -> Records:
 
 
 def _call_turn(_: str, turn: Raw) -> Turn:
-    return text_and_acts(USER_AND_SYSTEM[one_of(turn, "tag", USER_AND_SYSTEM)], turn)
+    return text_and_acts(USER_AND_SYSTEM[turn["tag"]], turn)
 
 
 # hdsa: version 2.0 in lower case and tokenised, with the acts of the system as its authors' program
@@ -248,17 +238,13 @@ def _hdsa_records(source: Source, split: str) -> Records:
 
 def _hdsa_dialogue(record: list[dict[str, str]], last: Raw) -> Dialogue:
     domains: set[str] = set()
-    replies = [
-        *(field(row, "last", str) for row in record[1:]),
-        *names({"reference": last}, "reference"),
-    ]
+    replies = [*(row["last"] for row in record[1:]), *last]
     if len(replies) != len(record):
         raise InputError(
             "field reference: got no reply, expected the last of the dialogue; get the files again"
         )
-    exchanges = convert_each(
-        zip(record, replies, strict=True), "turns", partial(_hdsa_line, domains)
-    )
+    pairs = zip(record, replies, strict=True)
+    exchanges = [_hdsa_line(domains, row, reply) for row, reply in pairs]
     key = identifier(record[0]["dialogue_id"])
     return Dialogue(flattened(exchanges), key, tuple(sorted(domains.difference(NO_DOMAIN))))
 

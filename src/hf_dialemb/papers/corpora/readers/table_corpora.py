@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from ....data.corpus import SPLITS, Records, Source, catalogued
 from ....data.parsing import table_rows
-from ....data.raw_records import Slots, convert_each, flattened
+from ....data.raw_records import Slots, flattened
 from ....data.readers.shapes import cells, split_patterns
 from ....dialogue import Dialogue, Turn
 from ....errors import InputError
@@ -39,7 +39,7 @@ def _dogo_dialogue(domain: str, rows: list[dict[str, str]]) -> Dialogue:
         raise InputError(
             f"field {_DOGO_ID}: got an empty cell, expected the dialogue's id; repair the row"
         )
-    return Dialogue(flattened(convert_each(rows, "rows", _dogo_turns)), identifier, (domain,))
+    return Dialogue(flattened(map(_dogo_turns, rows)), identifier, (domain,))
 
 
 def _dogo_turns(row: dict[str, str]) -> list[Turn]:

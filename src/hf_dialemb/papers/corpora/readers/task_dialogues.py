@@ -6,7 +6,7 @@ from typing import Any
 
 from ....data.corpus import Files, Reading, Records, Source, catalogued
 from ....data.parsing import json_list, json_members, numbered
-from ....data.raw_records import Raw, Slots, distinct, field, names, one_of, optional, placed
+from ....data.raw_records import Raw, Slots, distinct
 from ....data.readers.shapes import (
     USER_AND_SYSTEM,
     Labels,
@@ -28,13 +28,12 @@ _DAILY_SPLITS = {"train": "train", "validation": "dev", "test": "test"}
 
 
 def _daily_acts(turn: Raw) -> Labels:
-    acts = field(field(turn, "dialogue_acts", dict), "binary", list)
-    return distinct(field(act, "intent", str) for act in acts), (), ()
+    acts = turn["dialogue_acts"]["binary"]
+    return distinct(act["intent"] for act in acts), (), ()
 
 
 def _daily_topics(record: Raw) -> tuple[str, ...]:
-    one_of(record, "data_split", _DAILY_SPLITS)
-    return names(record, "domains")
+    return tuple(record["domains"])
 
 
 # DSTC2: transcripts of telephone calls, ``data.json``. The system's greeting is not in the file.
@@ -44,7 +43,6 @@ _DSTC2_SPLITS = {"train": "train", "val": "dev", "test": "test"}
 
 
 def _restaurant(record: Raw) -> tuple[str, ...]:
-    one_of(record, "data_split", _DSTC2_SPLITS)
     return ("restaurant",)
 
 
@@ -68,15 +66,14 @@ _DOC2DIAL_ROLES = {"user": "user", "agent": "assistant"}
 
 
 def _doc2dial_records(source: Source, split: str) -> Records:
-    for place, (domain, documents) in json_members(source, _DOC2DIAL_FILES[split][0], "dial_data"):
-        with placed(place):
-            for document in field({domain: documents}, domain, dict):
-                for number, record in enumerate(field(documents, document, list)):
-                    yield f"{place}: document {document!r} record {number}", record
+    for place, (_, documents) in json_members(source, _DOC2DIAL_FILES[split][0], "dial_data"):
+        for document, records in documents.items():
+            for number, record in enumerate(records):
+                yield f"{place}: document {document!r} record {number}", record
 
 
 def _doc2dial_act(turn: Raw) -> Labels:
-    return tuple(filter(None, [optional(turn, "da", str)])), (), ()
+    return tuple(filter(None, [turn.get("da", "")])), (), ()
 
 
 _DOC2DIAL = TurnList(
@@ -103,9 +100,9 @@ def annotated_slots(segments: list[Raw], *, prefixed: bool) -> Slots:
     """
     slots: dict[tuple[str, str], None] = {}
     for segment in segments:
-        text = field(segment, "text", str)
-        for annotation in field(segment, "annotations", list):
-            parts = [part.strip() for part in field(annotation, "name", str).lower().split(".")]
+        text = segment["text"]
+        for annotation in segment["annotations"]:
+            parts = [part.strip() for part in annotation["name"].lower().split(".")]
             parts = parts[1:] if prefixed else parts
             if len(parts) > 1 and parts[-1] in ("accept", "reject"):
                 parts.pop()
@@ -116,11 +113,9 @@ def annotated_slots(segments: list[Raw], *, prefixed: bool) -> Slots:
 
 def taskmaster_labels(turn: Raw, *, prefixed: bool = False) -> Labels:
     """Read the labels of a turn; one with slots informs, as in Dialog2Flow."""
-    slots = annotated_slots(optional(turn, "segments", list), prefixed=prefixed)
-    annotations = optional(turn, "annotations", list)
-    calls = [
-        field(call, "value", str) for call in annotations if field(call, "name", str) == "api_call"
-    ]
+    slots = annotated_slots(turn.get("segments", []), prefixed=prefixed)
+    annotations = turn.get("annotations", [])
+    calls = [call["value"] for call in annotations if call["name"] == "api_call"]
     return ("inform",) if slots else (), slots, tuple(dict.fromkeys(calls))
 
 
@@ -134,7 +129,7 @@ TASKMASTER = TurnList(
         only("vertical"),
         taskmaster_labels,
     ),
-    is_spoken=lambda turn: field(turn, "text", str) != "(deleted)",
+    is_spoken=lambda turn: turn["text"] != "(deleted)",
 )
 
 

@@ -1,4 +1,4 @@
-"""Encoders in other libraries' batches."""
+"""Transcripts, and encoders in other libraries' batches."""
 
 import pickle
 import shutil
@@ -10,12 +10,32 @@ import pyarrow as pa
 import pytest
 from datasets import Dataset
 from datasets.fingerprint import Hasher
+from hypothesis import given
+from hypothesis import strategies as st
 from transformers import AutoModel
 
 from hf_dialemb import integrations
+from hf_dialemb.dialogue import ROLES, Dialogue, Turn
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import load_encoder
-from hf_dialemb.integrations import BatchEncoder
+from hf_dialemb.integrations import BatchEncoder, to_transcript
+from hf_dialemb.integrations.inputs import from_transcript
+
+TURNS = st.builds(
+    Turn,
+    st.sampled_from(ROLES),
+    st.text(st.characters(exclude_categories=["Cs"])).filter(str.strip),
+)
+
+
+@given(st.lists(TURNS, min_size=1).map(lambda turns: Dialogue(tuple(turns))))
+def test_a_transcript_is_read_back_word_for_word(dialogue):
+    assert from_transcript(to_transcript(dialogue)) == dialogue
+
+
+@pytest.mark.parametrize("text", ["a room", "user:a room", "agent: a room", "\n\nuser\n: x"])
+def test_any_other_text_is_a_turn_of_the_user(text):
+    assert from_transcript(text) == Dialogue((Turn("user", text),))
 
 
 def test_a_missing_package_is_named_with_its_extra(monkeypatch):

@@ -1,6 +1,6 @@
-"""Distilling an encoder of texts into a table of word vectors.
+"""Distil an encoder of texts into a table of word vectors: a lookup and a mean, no transformer.
 
-A lookup and a mean in place of a transformer.
+    python training_scripts/distil.py calls.jsonl --model dialogue-minilm --output runs/static
 
 A table starts with the teacher's vector of each word piece, is fitted to its vectors of real texts
 by ridge regression, and learns on those texts to agree with it, as model2vec's tokenlearn does. The
@@ -8,6 +8,7 @@ file is sentence-transformers' ``StaticEmbedding`` in model2vec's form: integers
 a scale for each word piece.
 """
 
+import argparse
 import logging
 import time
 from collections.abc import Sequence
@@ -21,20 +22,20 @@ from tokenizers import Tokenizer
 from torch.nn.functional import cross_entropy, embedding_bag, normalize
 from tqdm.auto import tqdm
 
-from ..dialogue import Dialogue
-from ..encoders.load_encoder import EncoderRun, load_encoder
-from ..errors import InputError
-from ..evaluation.results.contamination import sets_behind
-from ..methods import get_method
-from ..metrics.vectors import unit_vectors
-from ..ranges import check_range
-from ..storage.files import appearing_whole, write_json_atomically
-from ..storage.hardware import bfloat16_where_faster
-from ..storage.pretrained import resolve_backbone, short_reason
-from ..storage.run_folder import RunFolder, write_record
-from .dialogues import training_dialogues
-from .settings import RunArguments
-from .training_record import trainings_behind, without_places
+from hf_dialemb.dialogue import Dialogue
+from hf_dialemb.encoders.load_encoder import EncoderRun, load_encoder
+from hf_dialemb.errors import InputError
+from hf_dialemb.evaluation.results.contamination import sets_behind
+from hf_dialemb.methods import get_method
+from hf_dialemb.metrics.vectors import unit_vectors
+from hf_dialemb.ranges import check_range
+from hf_dialemb.storage.files import appearing_whole, write_json_atomically
+from hf_dialemb.storage.hardware import bfloat16_where_faster
+from hf_dialemb.storage.pretrained import resolve_backbone, short_reason
+from hf_dialemb.storage.run_folder import RunFolder, write_record
+from hf_dialemb.training.dialogues import training_dialogues
+from hf_dialemb.training.settings import RunArguments
+from hf_dialemb.training.training_record import trainings_behind, without_places
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +81,8 @@ def distil(
         InputError: The folder exists, a number is out of range, or the corpora or the teacher
             cannot be used.
     """
-    output, started = Path(output_dir), time.time()
+    output = Path(output_dir)
+    started = time.time()
     for name, value, least in (
         ("dimensions", dimensions, 1),
         ("runs", runs, 0),
@@ -122,7 +124,8 @@ def _distilled(
     encoder = load_encoder(teacher)
     tokenizer, words = word_pieces(teacher)
     with bfloat16_where_faster():
-        alone, vectors = encoder.encode_utterances(words), encoder.encode_utterances(texts)
+        alone = encoder.encode_utterances(words)
+        vectors = encoder.encode_utterances(texts)
     tokens = [encoding.ids for encoding in tokenizer.encode_batch(texts, add_special_tokens=False)]
     rows = [row for row, ids in enumerate(tokens) if ids]
     table = learn_table(
@@ -181,7 +184,8 @@ def learn_table(
             sums = embedding_bag(
                 flat, table, offsets, mode="sum", per_sample_weights=weights[flat].exp()
             )
-            made, wanted = normalize(sums, dim=1), goal[rows]
+            made = normalize(sums, dim=1)
+            wanted = goal[rows]
             contrast = cross_entropy(made @ wanted.T / _TEMPERATURE, torch.arange(len(rows)))
             loss = 1 - (made * wanted).sum(1).mean() + _CONTRAST * contrast
             optimizer.zero_grad()
@@ -235,3 +239,23 @@ def _as_text(tokenizer: Any, row: int) -> str:
     text: str = tokenizer.decode([row], skip_special_tokens=False).strip().removeprefix("##")
     piece: str = tokenizer.id_to_token(row)
     return text if text and "\ufffd" not in text else piece
+
+
+def main() -> None:
+    """Distil, and write the folder."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("corpus", nargs="+", help="sets to learn from: sgd/train, files, ...")
+    parser.add_argument("--model", required=True, help="an encoder of texts, the teacher")
+    parser.add_argument("--exclude", nargs="+", help="evaluation sets to keep out, as sgd/test")
+    parser.add_argument("--dimensions", type=int, default=256)
+    parser.add_argument("--runs", type=int, default=60_000, help="most texts of several turns")
+    parser.add_argument("--passes", type=int, default=6, help="how often it sees each text")
+    parser.add_argument("--output", required=True, help="must not exist yet")
+    options = vars(parser.parse_args())
+    teacher, corpora = options.pop("model"), options.pop("corpus")
+    run = distil(teacher, corpora, output_dir=options.pop("output"), **options)
+    print(f"Wrote {run.path}")
+
+
+if __name__ == "__main__":
+    main()
