@@ -14,10 +14,8 @@ from typing import Any
 from hf_dialemb import load_dialogues
 from hf_dialemb.errors import InputError
 
-WORDS = (
-    "parcel card window order garden ticket bread train river engine report lamp invoice tyre "
-    "router hotel lesson kitchen doctor signal"
-).split()
+WORDS = ("parcel", "card", "window", "order", "garden", "ticket", "bread", "train", "river")
+WORDS += ("engine", "report", "lamp", "invoice", "tyre", "router", "hotel", "lesson", "kitchen")
 OPENINGS = ("my {} is broken since {}", "where is the {} of {}", "I would like a {} for the {}")
 REPLIES = (
     "we look after the {} and the {}",
@@ -107,6 +105,7 @@ def structure(seed: int) -> tuple[Any, Truth, dict[str, str]]:
         "kind": kind,
     }
     speakers = draw.choice(SPEAKERS)
+    pair = draw.choice(PAIRS)
     noise = dict(draw.sample(sorted(NOISE.items()), draw.randint(0, 4)))
     is_deep = draw.random() < 0.4
 
@@ -133,10 +132,7 @@ def structure(seed: int) -> tuple[Any, Truth, dict[str, str]]:
             ]
             continue
         if kind == "pairs":
-            asked, answered = draw.choice(PAIRS) if not records else PAIRS[0]
-            first = list(truth)[0]
-            asked, answered = names.setdefault("pair", f"{asked} {answered}").split()
-            del first
+            asked, answered = pair
             turns[:] = turns[:2]
             record |= {asked: turns[0][1], answered: turns[1][1]}
         elif kind == "texts":

@@ -7,6 +7,8 @@ import json
 import os
 from pathlib import Path
 
+import datasets
+import pandas as pd
 import pytest
 from read_files import read
 
@@ -137,7 +139,8 @@ def test_small_files(tmp_path, name):
 
 TEXTS = {
     "Zoom": (
-        "10:02:11 From Ann to Everyone:\n\tHear me?\n10:02:30 From Ola to Everyone:\n\tYes: loud\n"
+        "10:02:11 From Ann to Everyone:\n\tHear me?\n"
+        "10:02:30 From Ola to Everyone:\n\tYes: loud\n"
         '10:03:02 From Ann to Ola(Direct Message):\n\tReacted to "Yes: loud" with +\n',
         ["Hear me?", "Yes: loud"],
     ),
@@ -146,8 +149,22 @@ TEXTS = {
         "Which shop?\nTapbacks:\nLoved by Me\n\nAug 03, 2023  4:32:00 PM\nMe\nMill Road: at six\n",
         ["Can you come?", "Yes Which shop?", "Mill Road: at six"],
     ),
+    "angles": (
+        "[10:00] <ann> is it red?\n[10:01] <bo> it is\n[10:03] <ann> ok then\n",
+        ["is it red?", "it is", "ok then"],
+    ),
+    "headings": (
+        "## User\n\nWhere is it?\n\n## Assistant\n\nIn the hall.\n\n## User\n\nThanks\n",
+        ["Where is it?", "In the hall.", "Thanks"],
+    ),
+    "tabs": (
+        "2024-01-01 10:00:00\tAnn\tIn?\n2024-01-01 10:01:00\tBo\tYes\n"
+        "2024-01-01 10:02\tAnn\tGood\n",
+        ["In?", "Yes", "Good"],
+    ),
     "a name of a day": (
-        "Fri, Sep 12, 2025, 11:14:23 - ida: red again\nFri, Sep 12, 2025, 11:15:23 - leo: on it: full\n",
+        "Fri, Sep 12, 2025, 11:14:23 - ida: red again\n"
+        "Fri, Sep 12, 2025, 11:15:23 - leo: on it: full\n",
         ["red again", "on it: full"],
     ),
 }
@@ -179,6 +196,20 @@ def test_ids_times_and_metadata_are_inherited(tmp_path):
     (dialogue,) = load_dialogues(path)
     assert (dialogue.id, dialogue.time) == ("k1", "2024-01-01T10:00:00+00:00")
     assert dialogue.metadata == {"team": "cards"}
+
+
+def test_objects_of_libraries_are_read_as_their_file(tmp_path):
+    lines = [{"who": "Caller", "text": "My card is gone"}, {"who": "Agent", "text": "I block it"}]
+    records = [{"call_id": f"k{n}", "team": "cards", "lines": lines} for n in range(4)]
+    path = tmp_path / "own.jsonl"
+    path.write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
+    expected = [item.to_json() for item in load_dialogues(path)]
+    rows = tmp_path / "rows.json"
+    viewer = [{"row": record, "truncated_cells": []} for record in records]
+    rows.write_text(json.dumps({"rows": viewer}), encoding="utf-8")
+    dataset = datasets.Dataset.from_list(records)
+    for source in (records, dataset, dataset.to_iterable_dataset(), pd.DataFrame(records), rows):
+        assert [item.to_json() for item in load_dialogues(source)] == expected
 
 
 def test_a_remedy_takes_paths(tmp_path):

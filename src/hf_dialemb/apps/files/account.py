@@ -11,6 +11,8 @@ _LONG = 3  # words of a text that counts
 _LOST = 0.1  # of all words, from which on a file has not been read well
 _SHOWN = 4  # paths of the remainder that are named
 
+REMEDY = "if that was said, say where with --columns 'messages=PATH,role=PATH,content=PATH'"
+
 
 class Account:
     """Words of a source by where they are."""
@@ -65,13 +67,19 @@ class Account:
         self.left += other.left
         self.texts += other.texts
 
+    def remark(self) -> str:
+        """Return a sentence about what is lost, with the remedy."""
+        lost = "; ".join(line.strip() for line in self.lines()[1:])
+        share = f"{self.lost:.0%} of all words of long texts"
+        return f"{share} are in no turn and no metadata: {lost}; {REMEDY}"
+
     def lines(self) -> list[str]:
         """Return the account in at most five lines."""
         total = self.left.total() + self.words.total()
-        said, noted = self.words["said"], self.words["noted"]
+        spoken, noted = self.words["said"], self.words["noted"]
         lines = [
-            f"Words of long texts: {total:,}; in turns, names and metadata {said:,}, left out for "
-            f"a reason {noted:,}, lost {self.left.total():,} ({self.lost:.0%})"
+            f"Words of long texts: {total:,}; in turns, names and metadata {spoken:,}, left out "
+            f"for a reason {noted:,}, lost {self.left.total():,} ({self.lost:.0%})"
         ]
         for path, count in self.left.most_common(_SHOWN):
             share = count / max(total, 1)

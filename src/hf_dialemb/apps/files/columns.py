@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from ...errors import InputError, unknown_name
 from .findings import Notes
@@ -280,12 +281,24 @@ def name_rank(kind: str, path: str) -> int | None:
 
 
 @cache
+def word_list(name: str) -> list[str]:
+    """Return a list of words of ``headers.toml``, in its order."""
+    return list(_table()["lists"][name].split())
+
+
+@cache
+def _table() -> dict[str, Any]:
+    text = Path(__file__).with_name("headers.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+@cache
 def _headers() -> dict[str, list[re.Pattern[str]]]:
     """Return the patterns of headers.
 
     A word in capitals stands for a list of words, and may be joined by s or n.
     """
-    table = tomllib.loads(Path(__file__).with_name("headers.toml").read_text(encoding="utf-8"))
+    table = _table()
     groups = {
         name: f"(?:{'|'.join(map(_folded, words.split()))})"
         for name, words in table["words"].items()

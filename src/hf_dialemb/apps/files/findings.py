@@ -15,7 +15,7 @@ from ...data.raw_records import readable, shortened
 from ...data.reading_options import ReadingOptions
 from ...dialogue import ROLES, Dialogue
 from ...errors import InputError
-from .account import Account
+from .account import REMEDY, Account
 from .markup import Texts
 from .messengers import is_notice
 from .roles import IGNORE, REST, WELL_KNOWN, RoleMap
@@ -26,7 +26,6 @@ logger = logging.getLogger(__name__)
 Message = Mapping[str, Any]
 _LONGEST_MESSAGE = 600
 _QUOTED = re.compile(r"'[^']*'|[0-9][0-9,]*")
-_WHERE = "if that was said, say where with --columns 'messages=PATH,role=PATH,content=PATH'"
 _EXAMPLES = 3  # places that are named of a note
 
 
@@ -120,10 +119,7 @@ class Notes:
         self._counts: dict[str, int] = {}
 
     def forget(self, place: str) -> None:
-        """End a file of several.
-
-        Speakers, times and texts of the next one are read by themselves.
-        """
+        """End a file of several; the next one's speakers, times and texts decide themselves."""
         for severity, sentence in self.times.remarks():
             self.put(Problem(place, sentence, severity))
         for sentence in self.texts.remarks():
@@ -186,10 +182,7 @@ class Notes:
             if name not in {*self.roles.met, REST}
         ]
         if self.account.is_short:
-            lost = "; ".join(line.strip() for line in self.account.lines()[1:])
-            share = f"{self.account.lost:.0%} of all words of long texts"
-            sentence = f"{share} are in no turn and no metadata: {lost}; {_WHERE}"
-            problems.append(Problem(place, sentence, "warning"))
+            problems.append(Problem(place, self.account.remark(), "warning"))
         if sentence := self.roles.guess():
             problems.append(Problem(place, sentence, "guess"))
         return problems + self.problems(place)
@@ -370,7 +363,7 @@ def with_remarks(findings: Iterable[Finding], notes: Notes, place: str | Path) -
         for remark in remarks:
             if remark.severity == "guess":
                 raise InputError(f"{remark}; with --strict nothing is guessed")
-            if remark.message.endswith(_WHERE):
+            if remark.message.endswith(REMEDY):
                 raise InputError(f"{remark}; with --strict nothing is lost")
     yield Finding(str(place), remarks=tuple(remarks))
 

@@ -47,7 +47,8 @@ def fields_around(unit: Unit) -> dict[str, Any]:
     for level in map(opened, reversed(unit.context)):
         sides = pair_of(level) if unit.kind == "pair" else ()
         for path, value in flattened(plain(level) if isinstance(level, Mapping) else {}):
-            if path.split("/")[0] not in sides and value not in unit.items:
+            is_known = fields.get(path.rpartition("/")[2]) == value
+            if path.split("/")[0] not in sides and value not in unit.items and not is_known:
                 fields.setdefault(path, value)
     return {
         path: value for path, value in fields.items() if isinstance(value, str | int | float | list)

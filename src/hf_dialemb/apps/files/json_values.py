@@ -8,18 +8,11 @@ from contextlib import suppress
 from datetime import date
 from typing import Any
 
-from .columns import name_rank
+from .columns import name_rank, word_list
 from .evidence import Record
 
 _LONGEST = 1 << 20  # characters of JSON in a text
-_ASKED = (
-    "requestUtterances|messages|request|requests|prompt|prompts|input|inputs|input_messages|contents|question|query|"
-    "instruction|human|user|llm_input|context"
-).split("|")
-_ANSWERED = (
-    "responseUtterances|preferred_output|response|responses|completion|completions|output|outputs|output_messages|candidates|answer|"
-    "reply|assistant|gpt|bot|choices|chosen"
-).split("|")
+_ASKED, _ANSWERED = word_list("asked"), word_list("answered")
 _DOTTED = re.compile(r"[A-Za-z_][\w-]*(\.[\w-]+)+")
 
 

@@ -7,18 +7,15 @@ from functools import cache, reduce
 from html import unescape
 from typing import Any
 
+from .columns import word_list
 from .evidence import FLAG_KINDS, Layout, Record, flattened, is_known, is_program, value_at
 from .joining import spaced
 from .roles import WELL_KNOWN
 
 Message = dict[str, Any]
-_SAID = frozenset(
-    "text input_text output_text multimodal_text refusal message audio_transcription plain link "
-    "mention text_link bold italic code_block hashtag email phone pre spoiler punct punctuation "
-    "pronunciation custom_emoji blockquote user-prompt request response".split()
-)  # types of parts that are said
+_SAID = frozenset(word_list("parts_said"))  # types of parts
 _TYPES = ("type", "content_type", "part_kind")
-_WITHIN = "text content value parts transcript refusal message body title data".split()
+_WITHIN = word_list("within")
 _PARTS = (  # from words in the type of a part to what it is, the first that fits
     (r"result|tool.?resp|call.?output|function.?resp|execution", "a result of a tool"),
     (r"tool|function|call|code|action", "a call of a tool"),

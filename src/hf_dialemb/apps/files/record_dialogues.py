@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError
+from ...hooks import entries
 from .account import Account
 from .evidence import EARLIER, Layout, Record, flattened, is_known, is_transcript, value_at
 from .findings import Draft, Notes, Problem, from_record
+from .histories import IDS, continued, on_path
 from .inherited import fields_around, id_of, metadata_of, people_of, ranked_fields
 from .joining import joined
 from .json_values import opened, pair_of
@@ -30,7 +32,6 @@ _SURVEYED = 1000  # records that show what fields are
 _PAUSE = timedelta(hours=4)  # that ends a conversation of people who have names
 _TICKET = re.compile(r"subject|priority|requester\w*|ticket\w*")
 _SIDES = ("user", "assistant")
-_IDS = ("id", "uuid", "messageId", "message_id", "post/id")
 _OF_RECORDS = ({"start", "end"}, {"instruction", "input"})  # of recordings, of Alpaca
 _ANSWERS = {"output", "answer", "response", "input", "question", "query", "prompt", "text"}
 IN_TURN = (
@@ -99,14 +100,14 @@ class RecordDrafts:
 
     def _replies(self, unit: Unit, item: Record) -> list[tuple[Layout, list[Record]]]:
         """Return lists of messages in a message, such as the answers to a post."""
-        found = []
+        lists = []
         for name, inner in flattened(item):
             path = f"{unit.path}.{name.replace('/', '.')}[]"
             if isinstance(inner, list) and path in self.tables.samples and not EARLIER.search(name):
                 layout = self.tables.layout(path)
                 if layout.role and name not in unit.layout.text and self.tables.speaks(path):
-                    found.append((layout, inner))
-        return found
+                    lists.append((layout, inner))
+        return lists
 
     def _drafts(self, members: list[tuple[str, Unit]], notes: Notes) -> Iterator[Draft]:
         place, first = members[0]
@@ -127,8 +128,8 @@ class RecordDrafts:
             messages = continued(messages, [beside | message for message in latest])
             for other in unit.more:
                 notes.add(f"left out another version of a dialogue ({other.path})", where)
-                said = other.context[-1:] if other.kind == "pair" else []
-                self.account.note([other.items, said])
+                sides = other.context[-1:] if other.kind == "pair" else []
+                self.account.note([other.items, sides])
         spoken: dict[str, list[Message]] = {}
         for message in messages:
             if "left_out" in message:
@@ -137,7 +138,7 @@ class RecordDrafts:
                 spoken.setdefault(message.pop("group", ""), []).append(message)
         if not spoken:
             notes.add("left out a dialogue in which nobody says anything", place)
-        elif any(turn["content"] for said in spoken.values() for turn in said):
+        elif any(turn["content"] for turns in spoken.values() for turn in turns):
             yield from self._divided(place, first, spoken, notes)
         else:
             yield _malformed(place, first)
@@ -166,16 +167,16 @@ class RecordDrafts:
         for turn in turns:
             for text in (*turn.pop("raw", ()), turn["content"], turn["role"], turn.get("name")):
                 self.account.keep(text)
-        for key, said in spoken.items():
+        for key, part in spoken.items():
             divides = named and not key and not is_whole and not unit.layout.is_recording
             yield Draft(
                 place,
                 key or id,
-                joined(place, said, notes) if unit.layout.is_recording else said,
+                joined(place, part, notes) if unit.layout.is_recording else part,
                 domains if isinstance(domains, list | tuple) else (),
                 time=time,
                 metadata=metadata,
-                mail=is_ticket or any(turn.get("markup") for turn in said),
+                mail=is_ticket or any(turn.get("markup") for turn in part),
                 pause=_PAUSE if divides else None,
             )
 
@@ -206,10 +207,10 @@ class RecordDrafts:
             {"time": time[0][1]} if (time := ranked_fields(dict(flattened(value)), "time")) else {}
         )
         for name, side in zip(pair_of(value), _SIDES, strict=True):
-            said = opened(value[name])
+            side_value = opened(value[name])
             if name == "input" and isinstance(value.get("instruction"), str):
-                said = "\n".join(filter(None, (value["instruction"], said)))
-            latest = self._under(said, side, f"{path}.{name}", notes, place)
+                side_value = "\n".join(filter(None, (value["instruction"], side_value)))
+            latest = self._under(side_value, side, f"{path}.{name}", notes, place)
             messages = continued(messages, [beside | message for message in latest])
         yield from messages
 
@@ -254,10 +255,10 @@ class RecordDrafts:
                 (item, unit.layout),
                 *((reply, near) for near, some in replies for reply in some),
             ]
-            for said, layout in several:
-                for message in message_in(said, layout, people):
+            for inner, layout in several:
+                for message in message_in(inner, layout, people):
                     if "left_out" in message:
-                        self.account.note(said)
+                        self.account.note(inner)
                     yield {**message, **beside}
 
 
@@ -273,7 +274,7 @@ def _beside(item: Record, unit: Unit, threads: Mapping[str, int], has_replies: b
     if thread is not None and threads[str(thread)] > 1:
         group = thread
     if has_replies and group is None and not unit.is_row:
-        group = value_at(flat, _IDS) or f"{unit.path}{id(item)}"
+        group = value_at(flat, IDS) or f"{unit.path}{id(item)}"
     beside = {} if group is None else {"group": str(group).rpartition("/conversations/")[2]}
     if id(item) in unit.places:
         beside["place"] = unit.places[id(item)]
@@ -294,9 +295,10 @@ def _unread(place: str, record: Any, notes: Notes) -> Iterator[tuple[str, Proble
 
 @cache
 def system_rows() -> list[dict[str, Any]]:
-    """Return the rows of systems whose own words say too little."""
+    """Return the rows of systems whose own words say too little, those of other packages first."""
     text = Path(__file__).with_name("systems.toml").read_text(encoding="utf-8")
-    return list(tomllib.loads(text)["systems"])
+    outside = [row for entry in entries("forms").values() for row in entry.load()]
+    return [*outside, *tomllib.loads(text)["systems"]]
 
 
 def header_of_flat(sample: Sequence[Any]) -> list[str]:
@@ -343,43 +345,6 @@ def _in_turn(unit: Unit, notes: Notes, place: str) -> Iterator[Message]:
             "content": text,
             "name": "" if who in ("first", "second") else called(who),
         }
-
-
-def on_path(items: Sequence[Record], layout: Layout, last: Any = None) -> Iterator[Record]:
-    """Yield the messages that lead to the last one where there are branches, else all of them."""
-    nodes = {str(value_at(item, _IDS)): item for item in items} if layout.parent else {}
-    parents = {name: str(item.get(layout.parent)) for name, item in nodes.items()}
-    children = Counter(parent for parent in parents.values() if parent in nodes)
-    has_branches = last is not None or max(children.values(), default=0) > 1
-    if not has_branches or "None" in nodes or len(nodes) < len(items):
-        yield from items
-        return
-    place = str(last) if last else next(reversed(nodes))
-    path: list[str] = []
-    while place in nodes and place not in path:
-        path.append(place)
-        place = parents[place]
-    yield from (nodes[name] for name in reversed(path))
-    for name in nodes.keys() - set(path):
-        yield {"left_out": "a message of a branch that was abandoned", "raw": nodes[name]}
-
-
-def continued(before: list[Message], latest: list[Message]) -> list[Message]:
-    """Return messages and those after them, which may begin with a history of earlier ones."""
-
-    def keys(messages: list[Message]) -> list[Any]:
-        said = (message for message in messages if "left_out" not in message)
-        return [(str(message["role"]), message["content"]) for message in said]
-
-    old, new = keys(before), keys(latest)
-    if not old or not new:
-        return before + latest
-    if new == old[: len(new)]:
-        return before
-    sizes = range(min(len(old), len(new)), 0, -1)
-    shared = next((size for size in sizes if old[-size:] == new[:size]), 0)
-    places = [place for place, message in enumerate(latest) if "left_out" not in message]
-    return before + latest[places[shared - 1] + 1 if shared else 0 :]
 
 
 def _versions(units: list[Unit]) -> list[Unit]:

@@ -172,20 +172,20 @@ class Conversations:
                 return [Unit("exchanges", path, items, context, key, layout)]
             if self.speaks(path, objects):
                 return [Unit("messages", path, items, context, key, self.layout(path))]
-            found: list[Unit] = []
+            units: list[Unit] = []
             for item in items:
-                found += self.units(item, path, context, "")
-            return found
+                units += self.units(item, path, context, "")
+            return units
         lists = [item for item in items if isinstance(item, list)]
         if lists and all(len(item) == 2 and isinstance(item[1], str) for item in lists):
             return [_of_pairs(lists, path, context, key)]
-        found = []
+        units = []
         for item in lists:
-            found += self.units(item, path, context, "")
-        if context and len(found) > 1 and all(unit.kind == "messages" for unit in found):
-            whole = [item for unit in found for item in unit.items]
-            return [Unit("messages", path, whole, context, key, found[0].layout)]
-        return found
+            units += self.units(item, path, context, "")
+        if context and len(units) > 1 and all(unit.kind == "messages" for unit in units):
+            whole = [item for unit in units for item in unit.items]
+            return [Unit("messages", path, whole, context, key, units[0].layout)]
+        return units
 
     def _in_object(self, value: Record, path: str, context: list[Record], key: str) -> list[Unit]:
         inside = [*context, {**value, "": key} if key else value]
@@ -197,20 +197,20 @@ class Conversations:
         if several and self.speaks(f"{path}.*", list(value.values())):
             items = [{"id": name, **plain(item)} for name, item in value.items()]
             return [Unit("messages", path, items, context, key, self.layout(f"{path}.*"))]
-        found: list[Unit] = []
+        units: list[Unit] = []
         for name, inner in value.items():
             at = f"{path}.*" if several else f"{path}.{name}"
             is_id = several or re.search(r"[\d@]", str(name))
-            found += self.units(inner, at, inside, str(name) if is_id else "")
-        for unit in found:
+            units += self.units(inner, at, inside, str(name) if is_id else "")
+        for unit in units:
             if unit.kind == "messages" and not unit.has_opening:
                 first = self._opening(value, unit)
                 unit.items[:0] = first
                 unit.has_opening = bool(first)
-        if not found and isinstance(value.get("subject"), str) and description_of(value):
+        if not units and isinstance(value.get("subject"), str) and description_of(value):
             layout = Layout(role=["role"], text=["description"], name=["name"], time=["created_at"])
             return [Unit("messages", path, [description_of(value)], inside, key, layout)]
-        return found or _texts(value, path, inside, key)
+        return units or _texts(value, path, inside, key)
 
     def _opening(self, value: Record, unit: Unit) -> list[Record]:
         """Return a message that lies beside the list of the others, as a ticket's first mail."""

@@ -61,8 +61,8 @@ def with_sessions(record: Record) -> Record:
             titles[button.get("payload")] = button.get("title")
         if kind in ("user", "bot"):
             words, labels = _rasa_words(event, titles)
-            said = {"event": kind, "text": words, "timestamp": event.get("timestamp"), **labels}
-            messages.append({**said, "conversation_id": session})
+            spoken = {"event": kind, "text": words, "timestamp": event.get("timestamp"), **labels}
+            messages.append({**spoken, "conversation_id": session})
     slots = {
         name: value for name, value in (tracker.get("slots") or {}).items() if value is not None
     }

@@ -151,9 +151,10 @@ def _shape_of(lines: list[Line]) -> re.Pattern[str] | None:
     """Return the shape that most lines have, and whose speakers come again, if no colon tells."""
     filled = [line for line in lines if line.text]
     for shape in _SHAPES:
-        speakers = Counter(match["speaker"] for line in filled if (match := shape.fullmatch(line.text)))
-        told = sum(bool(line.speaker) for line in filled)
-        is_usual = 5 * speakers.total() >= 2 * len(filled) and speakers.total() > 2 * told
+        matches = (shape.fullmatch(line.text) for line in filled)
+        speakers = Counter(match["speaker"] for match in matches if match)
+        others = sum(bool(line.speaker) for line in filled)
+        is_usual = 5 * speakers.total() >= 2 * len(filled) and speakers.total() > 2 * others
         if is_usual and 2 * len(speakers) <= speakers.total() + 1 and len(speakers) > 1:
             return shape
     return None
