@@ -3,13 +3,18 @@
 ``files/exports.jsonl`` has an invented example a line, and what must come out.
 """
 
+import copy
 import json
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from hf_dialemb import load_dialogues
 from hf_dialemb.apps.files import record_dialogues
+from hf_dialemb.apps.files.findings import Notes
+from hf_dialemb.apps.files.json_files import find_in_records
+from hf_dialemb.errors import InputError
 
 LINES = Path(__file__).with_name("files").joinpath("exports.jsonl").read_text(encoding="utf-8")
 EXAMPLES = [json.loads(line) for line in LINES.splitlines()]
@@ -103,3 +108,29 @@ def test_a_row_is_there_only_where_the_engine_alone_fails(tmp_path, monkeypatch,
         except Exception as error:  # a file without its row may hold nothing
             failing.append(str(error))
     assert failing
+
+
+def paths_within(value, path=()):
+    keys = (
+        value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    )
+    for key in keys:
+        yield (*path, key)
+        yield from paths_within(value[key], (*path, key))
+
+
+STRANGE = [None, "", 0, [], {}, "x", [None], [[]], {"a": 1}, True, -1.5, "{", "[1", {"text": []}]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", EXAMPLES, ids=NAMES)
+def test_no_value_of_another_kind_stops_the_reading(example):
+    for number, path in enumerate(paths_within(example["file"])):
+        inner = value = copy.deepcopy(example["file"])
+        for key in path[:-1]:
+            inner = inner[key]
+        inner[path[-1]] = STRANGE[number % len(STRANGE)]
+        records = [("x", item) for item in (value if isinstance(value, list) else [value])]
+        with suppress(InputError):  # it holds nothing any more, and a sentence says so
+            findings = list(find_in_records(lambda records=records: records, "x", Notes()))
+            assert all(item.dialogue or item.problems or item.remarks for item in findings)

@@ -145,8 +145,10 @@ TEXTS = {
         ["Hear me?", "Yes: loud"],
     ),
     "blocks": (
-        "Aug 03, 2023  4:29:42 PM (Read)\nMe\nCan you come?\n\nAug 03, 2023  4:31:10 PM\n+1555\nYes\n"
-        "Which shop?\nTapbacks:\nLoved by Me\n\nAug 03, 2023  4:32:00 PM\nMe\nMill Road: at six\n",
+        "Aug 03, 2023  4:29:42 PM (Read)\nMe\nCan you come?\n\n"
+        "Aug 03, 2023  4:31:10 PM\n+1555\nYes\n"
+        "Which shop?\nTapbacks:\nLoved by Me\n\n"
+        "Aug 03, 2023  4:32:00 PM\nMe\nMill Road: at six\n",
         ["Can you come?", "Yes Which shop?", "Mill Road: at six"],
     ),
     "angles": (

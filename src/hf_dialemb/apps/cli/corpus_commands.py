@@ -7,6 +7,7 @@ import argparse
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from ...dialogue import ROLES, Dialogue
 from ...display import counted
@@ -159,8 +160,8 @@ def _check(options: argparse.Namespace) -> None:
 
     kinds, counts, severe, first = Notes(), Counter[str](), Counter[str](), list[Dialogue]()
     account = Account()
-    known = {"counts": counts, "first": first, "account": account}
-    for problem in check(options.file, options.split, **known, **reading_of(options)):
+    into: dict[str, Any] = {"counts": counts, "first": first, "account": account}
+    for problem in check(options.file, options.split, **into, **reading_of(options)):
         severe[problem.severity] += 1
         kinds.put(problem)
     for problem in kinds.problems(options.file):

@@ -25,6 +25,7 @@ _USUAL = re.compile(
     "id|dial(ogue|og)id|conversationid|sessionid|role|speaker|content|text|utterance|message"
 )
 _WHOLE = 6  # rank among the names of contents from which on a cell may hold a whole conversation
+_LONG = 3  # words of a text that somebody says, on average
 _FILLERS = re.compile(
     "of|the|de[rs]?|die|das|du|l|la|les?|el|[dy]|d[oai]|del|dal|della|et?|and|und"
 )
@@ -165,7 +166,7 @@ class _Search:
             self._choose("channel")
         self._choose_day_and_clock()
         if not is_wide and "content" not in self.taken:
-            raise no_content(place, header)
+            self._choose_longest()
         fields = ("id", *WIDE) if is_wide else _NEEDED
         read = [name for name in fields if name in self.taken.keys() - given]
         if not all(_USUAL.fullmatch(self.folded[self.taken[name]]) for name in read):
@@ -236,6 +237,20 @@ class _Search:
             if len(known) > 1 and 2 * len(known) >= len(words):
                 fitting.append(index)
         return fitting[:1]
+
+    def _choose_longest(self) -> None:
+        """Take the column of long texts that differ, whatever its name is, beside a speaker's."""
+        taken = self.taken.values()
+        scores = {}
+        for index in range(len(self.header)):
+            words = [len(value.split()) for value in self.values(index)]
+            count, rows = self.distinct([index])
+            if words and index not in taken and 5 * count > 3 * rows:
+                scores[index] = sum(words) / len(words)
+        best = max(scores, key=lambda index: scores[index], default=-1)
+        if "role" not in self.taken or scores.get(best, 0) < _LONG:
+            raise no_content(self.place, self.header)
+        self.taken["content"] = best
 
     def _choose_day_and_clock(self) -> None:
         """Take a day and a time of day in two columns, if one of them was taken as the time."""

@@ -21,12 +21,9 @@ def opened(value: Any) -> Any:
     if isinstance(value, str) and value[:1] in ("{", "[") and 1 < len(value) < _LONGEST:
         inner = parsed(value)
         return opened(inner) if isinstance(inner, Mapping | list) else value
-    if isinstance(value, list) and value and isinstance(value[0], Mapping):
-        first = value[0]
-        if first.keys() == {"key", "value"} and isinstance(first["value"], Mapping):
-            pairs = {str(item["key"]): next(iter(item["value"].values()), None) for item in value}
-            return opened(pairs)
-        return value
+    if isinstance(value, list):
+        pairs = [pair for item in value if (pair := _attribute(item))]
+        return opened(dict(pairs)) if pairs and len(pairs) == len(value) else value
     if isinstance(value, date):
         return value.isoformat()
     if not isinstance(value, Mapping):
@@ -34,12 +31,23 @@ def opened(value: Any) -> Any:
     dotted = [inner for name, inner in value.items() if _DOTTED.fullmatch(str(name))]
     if dotted and not all(isinstance(inner, Mapping) for inner in dotted):
         value = _nested(value)
-    if "kwargs" in value and isinstance(value.get("id"), list):  # of LangChain
+    is_constructor = isinstance(value.get("kwargs"), Mapping) and isinstance(value.get("id"), list)
+    if is_constructor and value["id"]:  # of LangChain
         kind = str(value["id"][-1]).removesuffix("Chunk").removesuffix("Message").lower()
         return {"type": kind, **value["kwargs"]}
     if _is_columns(value):
         return [dict(zip(value, row, strict=False)) for row in zip(*value.values(), strict=False)]
     return value
+
+
+def _attribute(item: Any) -> tuple[str, Any] | None:
+    """Return the name and the value of an attribute of OpenTelemetry; None of anything else."""
+    if not isinstance(item, Mapping) or item.keys() != {"key", "value"}:
+        return None
+    value = item["value"]
+    return (
+        (str(item["key"]), next(iter(value.values()), None)) if isinstance(value, Mapping) else None
+    )
 
 
 def parsed(text: str) -> Any:
