@@ -19,7 +19,7 @@ from hf_dialemb.display import table_lines
 from hf_dialemb.metrics.dialogue_retrieval import retrieval_scores
 from hf_dialemb.storage.files import write_json_atomically
 
-CORPORA = ("sgd/dev", "multiwoz/dev", "self_dialogue/dev", "doc2dial/all", "star/train")
+CORPORA = ("sgd/dev", "multiwoz/dev", "self_dialogue/dev", "star/train")
 BACKBONE, MOST = "dialogue-minilm", 300
 
 

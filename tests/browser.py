@@ -90,3 +90,14 @@ class Browser:
         return self.run(
             f"[...document.querySelectorAll({json.dumps(selector)})].map((one) => {value})"
         )
+
+
+def check_injected_scripts_are_blocked(page: Browser) -> None:
+    """Put a script and a handler into the page; neither may run."""
+    assert page.run("typeof hacked") == "undefined"
+    page.run("document.head.appendChild(document.createElement('script')).text = 'hacked = 1'")
+    page.run("document.body.insertAdjacentHTML('beforeend', '<b onclick=\"hacked = 1\"></b>')")
+    page.run("document.body.lastElementChild.click()")
+    assert page.run("typeof hacked") == "undefined"
+    assert any("Content Security Policy" in problem for problem in page.problems)
+    page.problems.clear()

@@ -51,12 +51,10 @@ class Entry(NamedTuple):
         return self.sha256 if self.large else self.blob
 
     def row(self, path: str) -> dict:
-        large = (
-            {"lfs": {"oid": self.sha256, "size": len(self.content), "pointerSize": 130}}
-            if self.large
-            else {}
-        )
-        return {"type": "file", "path": path, "size": len(self.content), "oid": self.blob, **large}
+        row = {"type": "file", "path": path, "size": len(self.content), "oid": self.blob}
+        if self.large:
+            row["lfs"] = {"oid": self.sha256, "size": len(self.content), "pointerSize": 130}
+        return row
 
 
 class Commit(NamedTuple):
@@ -114,13 +112,12 @@ class Repository:
 class Fault:
     """A fault of the next requests whose ``METHOD /path`` matches.
 
-    A status, a cut, or a download with a wrong byte.
+    A status or a cut.
     """
 
     pattern: str
     status: int = 0
     cut: bool = False
-    corrupt: bool = False
     times: int = 1
 
     def strikes(self, request: str) -> bool:
@@ -196,17 +193,13 @@ class LocalHub:
         repository.branches |= {tag: commit.oid} if tag else {}
         return commit
 
-    def modes(
-        self, repository: Repository, revision: str, files: list[dict], ignore: str | None
-    ) -> list[dict]:
+    def modes(self, repository: Repository, revision: str, files: list[dict]) -> list[dict]:
         """Return how each file is to be sent, and the digest of the file that is there."""
         present = repository.at(revision).files
-        if ignore is None:
-            ignore = present[".gitignore"].content.decode() if ".gitignore" in present else ""
         answers = []
         for path in (file["path"] for file in files):
             mode = "lfs" if path.endswith(LARGE) else "regular"
-            answer = {"path": path, "uploadMode": mode, "shouldIgnore": path in ignore.split()}
+            answer = {"path": path, "uploadMode": mode, "shouldIgnore": False}
             answers.append({**answer, "oid": present[path].oid} if path in present else answer)
         return answers
 
@@ -293,17 +286,13 @@ class _Handler(BaseHTTPRequestHandler):
         if path not in commit.files:
             return 404, b"", {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": commit.oid}
         entry = commit.files[path]
-        content, status = entry.content, 200
-        headers = {"X-Repo-Commit": commit.oid, "ETag": f'"{entry.oid}"', "Accept-Ranges": "bytes"}
+        headers = {"X-Repo-Commit": commit.oid, "ETag": f'"{entry.oid}"'}
         if entry.large:
-            headers |= {"X-Linked-ETag": f'"{entry.sha256}"', "X-Linked-Size": str(len(content))}
-        if self.fault.corrupt:
-            content = content[:-1] + bytes([content[-1] ^ 1])
-        if part := re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", "")):
-            first, last = int(part[1]), min(int(part[2] or len(content)), len(content) - 1)
-            headers["Content-Range"] = f"bytes {first}-{last}/{len(content)}"
-            content, status = content[first : last + 1], 206
-        return status, content, headers
+            headers |= {
+                "X-Linked-ETag": f'"{entry.sha256}"',
+                "X-Linked-Size": str(len(entry.content)),
+            }
+        return 200, entry.content, headers
 
     def info(self, kind: str, name: str, revision: str = ""):
         repository = self.repository(kind, name)
@@ -346,13 +335,7 @@ class _Handler(BaseHTTPRequestHandler):
     def preupload(self, kind: str, name: str, revision: str):
         record = json.loads(self.body)
         repository = self.repository(kind, name)
-        return _json(
-            {
-                "files": self.hub.modes(
-                    repository, revision, record["files"], record.get("gitIgnore")
-                )
-            }
-        )
+        return _json({"files": self.hub.modes(repository, revision, record["files"])})
 
     def batch(self, kind: str, name: str):
         self.repository(kind, name)

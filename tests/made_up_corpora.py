@@ -10,7 +10,6 @@ import sys
 import tarfile
 import zipfile
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -180,13 +179,3 @@ def register(monkeypatch, folder, name, splits, terms="permissive", **more):
     )
     monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.setitem(CORPORA, name, name)
-
-
-def register_two(monkeypatch, folder, dialogues):
-    """Registers two corpora, beside those that are there, in whose train splits something leaks,
-    some without an id."""
-    nameless = [replace(each, id="") for each in dialogues[3:20]]
-    register(
-        monkeypatch, folder, "one", {"train": [*dialogues[6:], *nameless], "dev": dialogues[:6]}
-    )
-    register(monkeypatch, folder, "two", {"train": nameless[::-1], "test": dialogues[8:10]})

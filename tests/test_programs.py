@@ -163,23 +163,6 @@ def test_a_benchmark_runs(name, run, tmp_path, monkeypatch):
     assert "OUT" not in words or output.stat().st_size
 
 
-def test_ratios_well_below_the_committed_ones_have_fallen(run):
-    bench = importlib.import_module("bench")
-    encode, (title, other) = (
-        "encode dialogues, dialogue-static",
-        ("import hf_dialemb", "import torch"),
-    )
-    rows = [bench.row(title, other, [15.0, 17.0, 16.0])]
-    rows += [
-        bench.row(f"{encode} (5,231 a second)", "sentence-transformers", [130.0, 131.0, 129.0])
-    ]
-    assert "| 130.00 (129.00 to 131.00) |" in bench.table(rows)[3]
-    quicker = bench.row(f"{encode} (6,000 a second)", "sentence-transformers", [131.0])
-    assert bench.fallen([rows[0], quicker], rows) == bench.fallen(rows, rows) == []
-    slower = [bench.row(title, other, [12.0]), rows[1]]
-    assert bench.fallen(slower, rows) == ["import hf_dialemb beside import torch: 12.00, was 16.00"]
-
-
 @pytest.mark.slow
 def test_the_training_scripts_run(trained, tiny_bert, tmp_path):
     words = (

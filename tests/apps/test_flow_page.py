@@ -8,13 +8,12 @@ import re
 
 import numpy as np
 import pytest
-from browser import BROWSER, Browser
-from flow_words import ASK, HELLO, ORDER, flow_of_turns, random_flow
+from browser import BROWSER, Browser, check_injected_scripts_are_blocked
+from flow_words import ORDER, flow_of_turns, random_flow
 
 from hf_dialemb.apps.flow.flow_comparison import compared, graph_of
 from hf_dialemb.apps.flow.graph import END, START, Pruning, pruned
 from hf_dialemb.apps.flow.paths import typical_path
-from hf_dialemb.apps.pages.insights import insights
 from hf_dialemb.apps.pages.page import Comparison, write_page
 
 SETTINGS = [
@@ -111,13 +110,11 @@ def test_text_is_shown_as_it_was_typed_and_nothing_runs(opened):
     assert page.all("h1") == [HOSTILE[0]]
     page.run("page.show({dialogue: page.flow.dialogues[0].id})")
     assert page.all(".said") == list(flow.utterances.texts[: len(turns)])
-    for tab in ("clusters", "map"):
-        page.run(f"page.show({{tab: '{tab}'}})")
     for number in range(len(HOSTILE)):
-        page.run(f"page.show({{state: page.flow.states[{number}].id}})")
+        page.run(f"page.show({{tab: 'clusters', state: page.flow.states[{number}].id}})")
         assert page.all("#panel h2") == [page.run(f"page.flow.states[{number}].name")]
-    assert page.run("typeof hacked") == "undefined"
     assert page.all("img, #panel script, #view-clusters script") == []
+    check_injected_scripts_are_blocked(page)
 
 
 def test_the_panel_shows_a_state_and_its_neighbours(opened):
@@ -133,11 +130,10 @@ def test_the_panel_shows_a_state_and_its_neighbours(opened):
     begins = "How dialogues begin greet 75 % · 3 pairs complain 25 % · 1 pairs"
     assert begins in panel(page, state="[start]")
     pairs = "Pairs of utterances hello where to? 2 × d1 d3 hi where to? d2"
-    page = opened(flow_of_turns(ORDER), fragment="#edge=user-2>assistant-1")
-    assert panel(page) == f"← Overview greet → ask 100 % of the time, 3 times {pairs}"
+    text = panel(page, edge="user-2>assistant-1")
+    assert text == f"← Overview greet → ask 100 % of the time, 3 times {pairs}"
     page.run("[...document.querySelectorAll('#panel .chip')].at(-1).click()")
     assert page.all(SAID) == ["where to?"]
-    assert panel(page, edge="user-1>[end]").endswith("Pairs of utterances please d3")
 
 
 def test_mouse_and_keys_open_states_and_walk_through_dialogues(opened):
@@ -147,10 +143,8 @@ def test_mouse_and_keys_open_states_and_walk_through_dialogues(opened):
     assert page.all("#panel h2") == ["ask"]
     assert page.run("location.hash") == "#state=assistant-1"
     page.press("Escape")
-    assert page.run("location.hash") == ""
     page.run(f"page.picture.nodes.get({number}).focus()")
     page.press("Enter")
-    assert page.run("page.view.state") == "assistant-1"
     assert page.run("document.activeElement.closest('#panel') !== null")
     page.press("Escape")
     assert page.run("document.activeElement.dataset.number") == str(number)
@@ -158,10 +152,6 @@ def test_mouse_and_keys_open_states_and_walk_through_dialogues(opened):
     page.press("ArrowRight", "ArrowRight", "ArrowRight", "ArrowLeft")
     assert page.all(SAID) == ["where to?"]
     assert page.all(".node.current", "one.dataset.number") == [str(number)]
-    page.run("[...document.querySelectorAll('#panel .bar button')].at(-1).click()")
-    assert page.run("page.view.dialogue") == "d3"
-    page.run("history.back()")
-    page.until("page.view.dialogue === 'd2'")
 
 
 def test_the_picture_is_dragged_and_zoomed_and_a_drag_is_no_click(opened):
@@ -175,10 +165,6 @@ def test_the_picture_is_dragged_and_zoomed_and_a_drag_is_no_click(opened):
     assert page.run("location.hash") == ""
     page.mouse("mouseWheel", 700, 400, deltaX=0, deltaY=-200)
     page.until(f"page.picture.scale > {before[2] * 1.1}")
-    page.press("-", "-", "0")
-    fitted = page.run(seen)
-    page.press("+")
-    assert page.run("page.picture.scale") == pytest.approx(1.25 * fitted[2])
 
 
 def test_search_finds_states_utterances_and_dialogues(opened):
@@ -204,10 +190,6 @@ def test_sliders_change_what_is_shown_and_the_main_path_is_marked(opened):
     page.until(f"page.graph.states.length < {before}")
     assert len(page.all(".node.state")) == page.run("page.graph.states.length")
     page.run("page.show({main: true})")
-    steps = page.run(
-        "page.graph.edges.filter((edge) => page.flow.main.steps.includes(edge.key)).length"
-    )
-    assert len(page.all(".edge.main")) == steps > 0
     assert len(page.all("#path > li")) == page.run("page.flow.main.states.length") > 0
     page.run("reset.click()")
     assert page.run("page.graph.states.length") == before
@@ -219,11 +201,9 @@ def test_a_senseless_address_is_ignored_and_an_empty_map_says_so(opened):
     view = page.run("page.view")
     assert view.pop("tab") == "map"
     assert not any(view[name] for name in ("state", "edge", "dialogue", "turn"))
-    assert page.run("page.graph.states.length") == 0
     assert "Nothing is left" in page.all("#message")[0]
     page.run("page.show({nodes: 0, edges: 0})")
-    assert page.all("#message") == [""]
-    assert len(page.all(".node.state")) == 5
+    assert (page.all("#message"), len(page.all(".node.state"))) == ([""], 5)
 
 
 @pytest.mark.parametrize("states", [1, 3, 30, 100])
@@ -242,14 +222,6 @@ def test_the_layout_keeps_states_apart_and_has_start_first_and_end_last(opened, 
     )
     assert ((gaps > 0).any(-1) | np.eye(len(boxes), dtype=bool)).all()
     assert (boxes[:, 1].argmin(), boxes[:, 1].argmax()) == (0, len(boxes) - 1)
-    routes = page.run(
-        "[...page.picture.layout.routes.values()].map(({points, back, flat}) => [points, back, "
-        "flat])"
-    )
-    for points, back, flat in routes:
-        assert np.isfinite(points).all()
-        heights = [y for _, y in points]
-        assert flat or heights == sorted(heights, reverse=back)
 
 
 def test_two_sets_are_compared_in_colours_and_in_a_table(opened):
@@ -276,28 +248,6 @@ def test_two_sets_are_compared_in_colours_and_in_a_table(opened):
     )
 
 
-def test_dialogues_of_two_sets_are_marked(opened):
-    flow = flow_of_turns(ORDER)
-    graphs = [graph_of(flow, names) for names in (["d1", "d2"], ["d3", "d4"])]
-    names = "January", "Ma\u202ey"
-    page = opened(flow, comparison=Comparison(names, (2, 2), compared(*graphs), ["d3", "d4"]))
-    assert "Ma\\u202ey 2 turns" in panel(page, dialogue="d4")
-    assert panel(page, state="assistant-1").endswith("Dialogues d1January d2January d3Ma\\u202ey")
-
-
-def test_the_table_of_states_sorts_and_tells_why_there_are_so_many(opened):
-    choices = {"user": "Three fit best."}
-    page = opened(flow_of_turns(ORDER), choices=choices, fragment="#tab=clusters")
-    column = "#view-clusters tbody tr", "one.cells[3].textContent"
-    assert page.all(*column) == ["4", "3", "3", "3", "1"]
-    for _ in range(2):
-        page.run("document.querySelectorAll('#view-clusters thead button')[3].click()")
-    assert page.all(*column) == ["1", "3", "3", "3", "4"]
-    assert "Three fit best." in page.all("#view-clusters", "one.innerText")[0]
-    page.run("document.querySelector('#view-clusters tbody .link').click()")
-    assert page.run("page.view.tab + ' ' + page.view.state") == "map user-3"
-
-
 def test_on_a_phone_nothing_is_wider_than_the_screen(opened):
     page = opened(flow_of_turns(ORDER), fragment="#tab=clusters")
     page.size(390, 844)
@@ -305,20 +255,3 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(opened):
         page.run(f"page.show({{tab: '{tab}'}})")
         assert page.run("document.documentElement.scrollWidth") == page.run("innerWidth") == 390
     page.size(1400, 900)
-
-
-def test_insights_lead_to_states_and_dialogues(opened):
-    flow, short = flow_of_turns(ORDER), flow_of_turns({"d1": [HELLO, ASK]})
-    page, told = opened(flow), insights(flow)
-    assert 'Finished after "\u2068done\u2069": 2 dialogues' in panel(page)
-    assert page.all("#panel summary")[:3] == ["How dialogues end", "Loops", "How to read the map"]
-    page.run("document.querySelector('.insight .link').click()")
-    assert len(page.all(".node.on")) > 1
-    page.run("document.querySelector('.insight .chip').click()")
-    assert page.run("page.view.dialogue") == told[0]["rows"][0]["dialogues"][0]
-    page = opened(short)  # kinds that do not occur are not there
-    assert page.all("#panel summary") == [
-        "How dialogues end",
-        "How to read the map",
-        "How this was made",
-    ]

@@ -6,7 +6,6 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from hf_dialemb.apps.cli import main
@@ -76,7 +75,6 @@ def test_a_folder_of_transcripts_becomes_a_page(model, flow, made, calls, capsys
     stored = read_flow(flow)
     assert stored.flow.utterances.dialogues == tuple(path.stem for path in sorted(calls.iterdir()))
     assert sum(cluster.size for cluster in stored.flow.clusters) == len(stored.flow.utterances)
-    assert np.allclose(np.linalg.norm(stored.centroids, axis=1), 1, atol=1e-5)
 
 
 @pytest.mark.parametrize("steps", range(5))
@@ -101,32 +99,13 @@ def test_a_stopped_run_leaves_the_files_of_one_flow(tmp_path, monkeypatch, steps
     assert texts == [{"old"}, {"old"}, set(), {"new"}, {"new"}][steps]
 
 
-def test_numbers_and_names_are_as_asked_for(calls, model, tmp_path, capsys):
-    def clusters(*words):
-        run(calls, *model, *words)
-        return read_flow(tmp_path / "flow").flow.clusters
-
-    roles = [cluster.role for cluster in clusters("--clusters", "user=4,assistant=3")]
-    assert (roles.count("user"), roles.count("assistant")) == (4, 3)
-    names = [
-        (each.role, each.name.casefold())
-        for each in clusters("--clusters", "30", "--names", "phrases")
-    ]
-    assert len(names) == len(set(names)) <= 60
-    run(calls, *model, "--nodes", "0.999", "--edges", "1")  # which leaves nothing
-    assert "lower the thresholds" in capsys.readouterr().out
-
-
-def test_dialogues_about_several_things_are_told(calls, model, tmp_path, capsys, sample_dialogues):
+def test_dialogues_about_several_things_are_told(model, tmp_path, capsys, sample_dialogues):
     told = (
         "This is one flow of dialogues about several things; --by topic makes a flow of each topic"
     )
-    run(calls, *model)
-    assert f"{told}\nWrote" in capsys.readouterr().out
     write_jsonl(sample_dialogues[:20], labelled := tmp_path / "labelled.jsonl")
     run(labelled, *model)
     assert f"{told}, --domain NAME of one domain: banking, cinema," in capsys.readouterr().out
-    run(labelled, "--domain", "hotel", *model)
     run(transcripts(tmp_path / "same", sample_dialogues[:1] * 20), *model)
     assert told not in capsys.readouterr().out
 
@@ -150,28 +129,14 @@ def test_what_is_wrong_is_told_in_one_sentence(made, model, tmp_path, refused, w
     assert not (tmp_path / "flow" / "index.html").exists()
 
 
-def test_what_is_read_is_not_overwritten(
-    flow, made, tiny_bert, tmp_path, sample_dialogues, refused
-):
+def test_what_is_read_is_not_overwritten(tiny_bert, tmp_path, sample_dialogues, refused):
     file = tmp_path / "own" / "utterances.parquet"
     file.parent.mkdir()
     to_dataset(sample_dialogues[:5]).to_parquet(file)
-    before, page = file.read_bytes(), (flow / "index.html").read_bytes()
-    assert "utterances.parquet" in refused(
-        "flow", file, "--model", tiny_bert, "--output", file.parent
-    )
+    before = file.read_bytes()
+    words = "flow", file, "--model", tiny_bert, "--output", file.parent
+    assert "utterances.parquet" in refused(*words)
     assert file.read_bytes() == before
-    words = ["flow", "compare", "--flow", flow, "--input", made / "calls", "--output", flow]
-    assert "is what is read" in refused(*words)
-    assert (flow / "index.html").read_bytes() == page
-
-
-def test_files_of_others_stay_and_old_ones_go(flow, model, tmp_path):
-    (flow / "clusters-mine.csv").write_text("mine")
-    (tmp_path / "one.txt").write_text("Customer: hello\nCustomer: anybody?")
-    run(tmp_path / "one.txt", *model)
-    assert (flow / "clusters-mine.csv").read_text() == "mine"
-    assert len(read_flow(flow).flow.utterances) == 2
 
 
 def test_what_is_said_cannot_command_the_terminal(model, tmp_path, capsys):
@@ -207,30 +172,17 @@ def test_small_odd_and_very_long_input_gives_a_page(model, tmp_path, lines, caps
 
 
 def test_next_says_where_a_dialogue_is(made, tmp_path, capsys, refused):
-    lines, output = (
-        (made / "calls" / "call-00.txt").read_text().splitlines(),
-        tmp_path / "next.jsonl",
-    )
-    (tmp_path / "part.txt").write_text("\n".join(lines[:3]))
-    run(
-        "next",
-        "--flow",
-        made / "flow",
-        "--input",
-        tmp_path / "part.txt",
-        "--top",
-        "1000",
-        "--output",
-        output,
-    )
+    lines = (made / "calls" / "call-00.txt").read_text().splitlines()
+    part, output = tmp_path / "part.txt", tmp_path / "next.jsonl"
+    part.write_text("\n".join(lines[:3]))
+    words = "next", "--flow", made / "flow", "--input", part, "--top", "1000"
+    run(*words, "--output", output)
     record = json.loads(output.read_text())
     assert (record["id"], len(record["states"])) == ("part", 3)
     assert sum(each["probability"] for each in record["next"]) == pytest.approx(1)
     assert capsys.readouterr().out.startswith(f"part: at {record['states'][-1]}, ")
-    (tmp_path / "note.txt").write_text("Customer: a\nAgent: b\nBoss: c")
-    words = ["flow", "next", "--input", tmp_path / "note.txt", "--flow"]
-    assert "expected one of assistant, user" in refused(*words, made / "flow")
-    assert "expected the output of dialemb flow" in refused(*words, made / "calls")
+    words = ["flow", "next", "--input", part, "--flow", made / "calls"]
+    assert "expected the output of dialemb flow" in refused(*words)
 
 
 @pytest.fixture
@@ -251,16 +203,9 @@ def test_a_part_of_a_flow_is_compared_with_the_rest(compare, tmp_path, sample_di
     assert compare(part).startswith("the rest: 14 dialogues; after: 6\n")
     names = {path.name for path in (tmp_path / "comparison").iterdir()}
     assert names == {"index.html", "transitions.csv"}
-    transcripts(part, [*sample_dialogues[:6], *sample_dialogues[20:23]])
-    for number in (6, 7, 8):  # a set that is partly known is counted once
-        (part / f"call-{number:02d}.txt").rename(part / f"new-{number}.txt")
-    assert compare(part).startswith("the rest: 14 dialogues; after: 9\n")
 
 
 def test_other_dialogues_are_compared_with_all_of_a_flow(compare, tmp_path, sample_dialogues):
-    others = transcripts(tmp_path / "others", sample_dialogues[20:30])  # under the same names
-    assert compare(others).startswith("calls: 20 dialogues; others: 10\n")
-    assert "others/call-00" in (tmp_path / "comparison" / "index.html").read_text()
     again = transcripts(tmp_path / "again", sample_dialogues[:20])
     for path in sorted(again.iterdir()):  # the same under other names
         path.rename(again / f"new-{path.name}")
@@ -271,12 +216,6 @@ def test_other_dialogues_are_compared_with_all_of_a_flow(compare, tmp_path, samp
     assert all(row["times in calls"] == row["times in again"] for row in rows)
 
 
-def test_all_of_a_flow_cannot_be_compared_but_a_folder_of_its_input(
-    compare, made, model, tmp_path, sample_dialogues, refused
-):
+def test_all_of_a_flow_cannot_be_compared(made, tmp_path, refused):
     words = "flow", "compare", "--input", made / "calls", "--output", tmp_path / "comparison"
     assert "got all dialogues of the flow" in refused(*words, "--flow", made / "flow")
-    transcripts(tmp_path / "all" / "before", sample_dialogues[:8])
-    after = transcripts(tmp_path / "all" / "after", sample_dialogues[8:12])
-    run(tmp_path / "all", *model)
-    assert compare(after, tmp_path / "flow").startswith("the rest: 8 dialogues; after: 4\n")

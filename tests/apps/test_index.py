@@ -4,7 +4,6 @@ A LanceDB table, added to, changed, searched, killed, and opened by others.
 """
 
 import json
-import signal
 import subprocess
 import sys
 from collections import Counter
@@ -39,7 +38,7 @@ def rows_of(path):
 
 
 def test_the_command_adds_what_is_new_labels_deletes_and_finds(
-    tmp_path, sample_dialogues, printed, monkeypatch, refused
+    tmp_path, sample_dialogues, printed, refused
 ):
     path, source, topics, found = (
         tmp_path / name for name in ("c.lance", "c.jsonl", "t.csv", "f.jsonl")
@@ -67,43 +66,27 @@ def test_the_command_adds_what_is_new_labels_deletes_and_finds(
         [next(d for d in dialogues if d.id == table["id"][0].as_py())]
     )
     assert np.array_equal(table["vector"][0].as_py(), expected[0])
-    record = json.loads(table.schema.metadata[b"hf_dialemb"])
-    assert (record["model"], record["level"], record["width"]) == (
-        MODEL,
-        "dialogues",
-        expected.shape[1],
-    )
     words = ["search", "--index", path, "--query", "a taxi"]
     printed(*words, "--where", "topic = 'cards' and time > '2026-01-01'", "--output", found)
     (hit,) = map(json.loads, found.read_text().splitlines())
     assert (hit["id"], hit["topic"]) == (dialogues[1].id, "cards")
     assert len(printed(*words[:3], "--id", dialogues[3].id, "--top", "99").splitlines()) == 7
-    for where in ("topic =", "nope = 3", "(", "time > 3"):
-        assert f"where: got '{where}', which is no condition on the columns" in refused(
-            *words, "--where", where
-        )
+    assert "where: got 'nope = 3', which is no condition" in refused(*words, "--where", "nope = 3")
     assert f"is of dialogues by {MODEL} (" in refused(*words, "--model", "dialogue-minilm")
-    levels = ["--output", path, "--level", "turns"]
-    assert ", got turns by" in refused("index", source, *levels)
-    assert "not allowed with argument --index" in refused(*words, "--corpus", source)
-    monkeypatch.setitem(sys.modules, "lancedb", None)
-    assert 'pip install "hf-dialemb[index]"' in refused(*words)
 
 
 @pytest.mark.slow
-def test_topics_that_were_found_label_an_index_by_their_names(tmp_path, sample_dialogues, refused):
+def test_topics_that_were_found_label_an_index_by_their_names(tmp_path, sample_dialogues):
     dialogues = sample_dialogues[:20]
     topics = hf_dialemb.find_topics(dialogues, encoder=MODEL, topics=2)
     topics.save(tmp_path / "topics")
     index = DialogueIndex(tmp_path / "c.lance", MODEL)
     index.add(dialogues)
-    words = ["index", "--output", str(index.path), "--labels"]
-    assert main([*words, str(tmp_path / "topics/dialogues.csv")]) == 0
+    labels = str(tmp_path / "topics/dialogues.csv")
+    assert main(["index", "--output", str(index.path), "--labels", labels]) == 0
     rows = rows_of(index.path)
     expected = dict(zip(topics.dialogues["id"], topics.dialogues["name"], strict=True))
     assert dict(zip(rows["id"].to_pylist(), rows["topic"].to_pylist(), strict=True)) == expected
-    assert len(set(expected.values())) == 2
-    assert "give the dialogues.csv" in refused(*words, tmp_path / "topics/topics.csv")
 
 
 @pytest.mark.parametrize("level", module.LEVELS)
@@ -163,29 +146,25 @@ ADD = (
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("moment", [1, 3, 5, 13, 34])
+@pytest.mark.parametrize("moment", [1, 5, 34])
 def test_a_kill_while_adding_leaves_whole_dialogues(tmp_path, sample_dialogues, moment):
     """The process is killed as soon as it has so many files, wherever it is then."""
     path, source, new = tmp_path / "c.lance", tmp_path / "c.jsonl", sample_dialogues[:60]
     write_jsonl(new, source)
-    old = [Dialogue((Turn("user", "old"),), each.id) for each in new[:10]]
-    if moment > 3:  # else there is no index before
+    old = [Dialogue((Turn("user", "old"),), each.id) for each in new[:10]] if moment > 1 else []
+    if old:
         DialogueIndex(path, MODEL, "turns").add(old)
-    else:
-        old = []
     before = len(list(path.rglob("*")))
     with subprocess.Popen([sys.executable, "-c", ADD, str(path), str(source)]) as process:
         while process.poll() is None:
             if len(list(path.rglob("*"))) >= before + moment:
-                process.send_signal(signal.SIGKILL)
+                process.kill()
                 process.wait()
-    whole = {each.id: {len(each.turns)} for each in new}
-    for each in old:
-        whole[each.id].add(1)
+    whole = {(each.id, len(each.turns)) for each in new} | {(each.id, 1) for each in old}
     if any(path.glob("_versions/*.manifest")):
         rows = Counter(rows_of(path)["id"].to_pylist())
         assert {each.id for each in old} <= rows.keys()
-        assert all(count in whole[name] for name, count in rows.items())
+        assert rows.items() <= whole
     DialogueIndex(path, MODEL, "turns").add(new)
     expected = {(each.id, place) for each in new for place in range(len(each.turns))}
     table = rows_of(path)

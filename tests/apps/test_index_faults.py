@@ -4,7 +4,6 @@ Half-read conditions, other writers, damaged files, odd times, names and metadat
 """
 
 import shutil
-from dataclasses import asdict
 
 import pytest
 
@@ -68,14 +67,6 @@ def test_a_condition_with_anything_left_over_is_refused(three, rest):
             ask("d1", 9, f"id <> 'x'{rest}")
 
 
-@pytest.mark.parametrize(
-    "where", ["", " ", "()", "true) or (true", "id", "1", 5, b"true", "nope = 3", "id = $1"]
-)
-def test_what_is_no_condition_is_refused(three, where):
-    with pytest.raises(InputError, match=r"^where: got "):
-        three.search("d1", 9, where)
-
-
 @pytest.mark.parametrize("where", ["1/0 = 1", "cast(text as int) > 3"])
 def test_a_condition_that_fails_on_a_row_is_named(three, where):
     with pytest.raises(InputError, match=r"^where: got .*, which fails on a row \("):
@@ -99,19 +90,6 @@ def test_a_whole_condition_filters(three, where, found):
     ]
 
 
-@pytest.mark.parametrize("top", [2**31, 2**32, 2**40, 2**70])
-def test_more_may_be_wanted_than_there_are(three, top):
-    assert len(three.search("a taxi", top)) == 3
-    assert len(three.near("d1", top)) == 2
-
-
-def test_only_a_list_of_ids_is_deleted(tmp_path):
-    index = made(tmp_path, "1", "2", "12")
-    with pytest.raises(InputError, match=r"^ids: got '12', expected a list of ids"):
-        index.delete("12")
-    assert ids(index) == ["1", "12", "2"]
-
-
 def test_an_open_index_sees_what_others_wrote(tmp_path):
     first = DialogueIndex(tmp_path / "c.lance", MODEL)
     second = made(tmp_path, "a", "b")
@@ -124,22 +102,11 @@ def test_an_open_index_sees_what_others_wrote(tmp_path):
     assert [hit.id for hit in second.near("a", where="topic = 'cards'")] == ["d"]
 
 
-def test_an_index_that_others_made_meanwhile_is_of_one_level(tmp_path):
-    first = DialogueIndex(tmp_path / "c.lance", MODEL, "turns")
-    second = made(tmp_path, "a")
-    with pytest.raises(InputError, match=r"is of dialogues by .*, got turns by"):
-        first.add([dialogue("b")])
-    shutil.rmtree(second.path)
-    with pytest.raises(InputError, match="is no longer there"):
-        second.search("a taxi")
-
-
 @pytest.mark.parametrize("level", ["dialogues", "turns"])
 @pytest.mark.parametrize("change", ["delete", "replace"])
 def test_compacting_takes_former_texts_off_the_disk(tmp_path, change, level):
     index = made(tmp_path, *"abcdefgh", level=level)
     index.add([dialogue("secretive", "My card is Rumpelstiltskin", metadata={"team": "north"})])
-    index.label(dict.fromkeys("abcdefgh", "taxis"))
     if change == "delete":
         index.delete(["secretive"])
     else:
@@ -150,47 +117,22 @@ def test_compacting_takes_former_texts_off_the_disk(tmp_path, change, level):
             said in file.read_bytes().lower() for file in index.path.rglob("*") if file.is_file()
         )
 
-    def hits(index):
-        # how rare words are changes
-        return [{**asdict(hit), "score": 0} for hit in index.search("a taxi", 99)]
-
-    reader, before = DialogueIndex(index.path), hits(index)
+    reader, before = DialogueIndex(index.path), ids(index)
     assert on_disk(b"rumpelstiltskin")
     index.compact()
     assert not on_disk(b"rumpelstiltskin")
     assert on_disk(b"secretive") == (change == "replace")
-    assert hits(reader) == before
-    assert index.add([dialogue("a", time="2026-01-01"), dialogue("z")]) == 1
-    assert len(reader) == len(before) + 1
-
-
-def test_the_command_compacts(tmp_path, printed):
-    index = made(tmp_path, "a", "b")
-    words = ["index", "--output", index.path]
-    assert "Deleted 1 dialogues; their text stays on disk until --compact" in printed(
-        *words, "--delete", "a"
-    )
-    assert f"Deleted 1 dialogues\n{index.path}: 0 rows" in printed(
-        *words, "--delete", "b", "--compact"
-    )
-    assert not any(
-        b"A taxi to" in file.read_bytes() for file in index.path.rglob("*") if file.is_file()
-    )
+    assert ids(reader) == before
 
 
 @pytest.mark.parametrize("lost", ["_versions", "_versions/*"])
 def test_an_index_without_its_versions_is_refused_and_stays(tmp_path, lost):
-    index = DialogueIndex(tmp_path / "c.lance", MODEL)
-    index.add([dialogue("a")])
+    index = made(tmp_path, "a")
     for path in index.path.glob(lost):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     left = sorted(index.path.rglob("*"))
-    for again in (
-        lambda: DialogueIndex(index.path, MODEL).add([dialogue("b")]),
-        lambda: index.add([dialogue("b")]),
-    ):
-        with pytest.raises(InputError, match="lost its files in _versions; restore the folder"):
-            again()
+    with pytest.raises(InputError, match="lost its files in _versions; restore the folder"):
+        DialogueIndex(index.path, MODEL).add([dialogue("b")])
     assert sorted(index.path.rglob("*")) == left
 
 
@@ -273,11 +215,3 @@ def test_metadata_of_later_dialogues_filter_too(tmp_path, first, second, where):
     index.add([dialogue("a", metadata=first)])
     index.add([dialogue("b", metadata=second)])
     assert ids(index, where) == ["b"]
-
-
-def test_metadata_of_another_kind_than_before_are_refused(tmp_path):
-    index = DialogueIndex(tmp_path / "c.lance", MODEL)
-    index.add([dialogue("a", metadata={"n": 5})])
-    with pytest.raises(InputError, match=r"^metadata n: got 'x', expected double"):
-        index.add([dialogue("b", metadata={"n": "x"})])
-    assert ids(index) == ["a"]

@@ -13,13 +13,11 @@ from sentence_transformers import SentenceTransformer
 
 import hf_dialemb
 from hf_dialemb.apps.cli import main
-from hf_dialemb.apps.files.check import check
 from hf_dialemb.data import load_dialogues
 from hf_dialemb.data.hub_dataset import to_dataset
 from hf_dialemb.data.jsonl import write_jsonl
 from hf_dialemb.dialogue import Dialogue
 from hf_dialemb.errors import InputError
-from hf_dialemb.methods import METHODS
 from hf_dialemb.methods.dse import DSEModel
 
 DIALOGUES = dialogues_in_memory()
@@ -60,16 +58,6 @@ def test_a_folder_of_a_run_loads_as_what_it_is(method, tiny_bert, tmp_path, run)
         assert np.allclose(found, hf_dialemb.load_encoder(place).encode(DIALOGUES), atol=1e-5)
 
 
-@pytest.mark.skipif(
-    "deep_attention_matching" not in METHODS, reason="deep_attention_matching is not installed"
-)
-def test_a_folder_of_a_ranker_that_embeds_nothing_says_so(tmp_path):
-    settings = {"num_candidates": 3, "embedding_size": 8, "num_blocks": 1, "max_steps": 1}
-    hf_dialemb.train("deep_attention_matching", DIALOGUES, output_dir=tmp_path, **settings)
-    with pytest.raises(InputError, match=r"embeds neither; .* \(dialemb rank --model FOLDER\)"):
-        SentenceTransformer(str(tmp_path), device="cpu").encode(["Hello"])
-
-
 def test_training_from_python_and_from_the_command_line_are_one(run, tiny_bert, tmp_path):
     file = tmp_path / "mine.jsonl"
     file.write_text("".join(json.dumps(dialogue) + "\n" for dialogue in DIALOGUES))
@@ -77,20 +65,6 @@ def test_training_from_python_and_from_the_command_line_are_one(run, tiny_bert, 
     assert main(["train", *words, "--output_dir", str(tmp_path / "run")]) == 0
     names = [path / "model.safetensors" for path in (run.path, tmp_path / "run")]
     assert names[0].read_bytes() == names[1].read_bytes()
-
-
-def test_what_cannot_be_meant_is_refused_in_one_sentence(run):
-    encoder = hf_dialemb.load_encoder(run)
-    for call, said in (
-        (lambda: encoder.encode(["hello", "there"]), "encode_utterances"),
-        (lambda: encoder.encode_utterances([[]]), "encode"),
-        (lambda: hf_dialemb.load_encoder(3), "expected a folder"),
-        (lambda: hf_dialemb.evaluate([encoder], DIALOGUES, tasks=["domain"]), "domain"),
-        (lambda: hf_dialemb.train("dse", DIALOGUES, output_dir="x", max_step=3), "max_step"),
-    ):
-        with pytest.raises(InputError, match=said) as refused:
-            call()
-        assert "\n" not in str(refused.value)
 
 
 NOTEBOOK = Path(__file__).parents[2] / "examples" / "start.ipynb"
@@ -172,32 +146,21 @@ def test_columns_and_roles_are_said_and_guessed_as_in_files(caplog):
     assert caplog.messages == [
         f"dialogues: roles: guessed Ann: user; Bob: assistant; to confirm or change it, {told}"
     ]
-    with pytest.raises(
-        InputError,
-        match=r"^the table:1: got no column for content .* say which with load_dialogues",
-    ):
+    with pytest.raises(InputError, match=r"^the table:1: got no column for content .* say which"):
         load_dialogues(table)
-    said = {"system": "Be kind.", "Ann": "Hello", "bot": "Hi"}
-    chat = [{"role": role, "content": content} for role, content in said.items()]
-    assert load_dialogues([chat]) == [Dialogue.from_messages(MESSAGES)]
-    told = "to confirm or change it, say load_dialogues(..., roles='Ann=user')"
-    assert f"dialogues: roles: guessed Ann: user; {told}" in caplog.text
-    assert load_dialogues([chat], roles="Ann=ignore") == [Dialogue.from_messages(MESSAGES[1:])]
 
 
-def test_a_split_of_what_has_none_is_refused(tmp_path):
-    file = str(tmp_path / "own.jsonl")
-    write_jsonl([DIALOGUE], file)
-    for call, of in (
-        (lambda: load_dialogues(file, split="nope"), file),
-        (lambda: list(check(file, split="test")), file),
-        (lambda: hf_dialemb.evaluate("tfidf", file, split="test"), file),
-        (lambda: hf_dialemb.evaluate("tfidf", DIALOGUES, split="nope"), "what is in memory"),
-        (lambda: load_dialogues([DIALOGUE], split="dev"), "what is in memory"),
-    ):
-        with pytest.raises(
-            InputError, match=r"^split: got '\w+', but .* has no splits and is read whole; "
-        ) as refused:
-            call()
-        assert of in str(refused.value)
-    assert load_dialogues(file) == load_dialogues(file, split="all") == [DIALOGUE]
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda source: load_dialogues(source, split="test"),
+        lambda source: hf_dialemb.evaluate("tfidf", source, split="test"),
+    ],
+)
+@pytest.mark.parametrize("source", ["own.jsonl", [DIALOGUE]], ids=["file", "memory"])
+def test_a_split_of_what_has_none_is_refused(tmp_path, monkeypatch, call, source):
+    monkeypatch.chdir(tmp_path)
+    write_jsonl([DIALOGUE], "own.jsonl")
+    with pytest.raises(InputError, match=r"^split: got 'test', but .* has no splits and is read"):
+        call(source)
+    assert load_dialogues(source, split="all") == [DIALOGUE]

@@ -8,7 +8,7 @@ import pytest
 
 import hf_dialemb
 from hf_dialemb import Dialogue, InputError, Turn, TurnIndex
-from hf_dialemb.apps.search.turn_scores import asked_time, standard
+from hf_dialemb.apps.search.turn_scores import asked_time
 from hf_dialemb.apps.search.word_index import K1, B, WordIndex, words_of
 
 TALK = [
@@ -71,16 +71,9 @@ def test_a_hit_says_who_and_when_and_hits_are_a_table_of_falling_scores(request,
     assert (hit.id, hit.speaker, hit.time, hit.text) == ("friends", *TALK[1])
     assert (hit.before, hit.after) == (f"Anna: {TALK[0][2]}", f"Anna: {TALK[2][2]}")
     assert hit.words == ("many", "room")
-    assert all(
-        part in str(hit)
-        for part in (hit.before, hit.after, hit.time, "friends, turn 2", "words: many, room")
-    )
     frame = index.search("a flat with a view", 4).to_pandas()
     assert len(frame) == 4
     assert frame.score.is_monotonic_decreasing
-    assert {"id", "turn", "role", "speaker", "time", "text", "score", "cosine", "words"} <= set(
-        frame.columns
-    )
 
 
 @pytest.mark.parametrize(
@@ -113,7 +106,7 @@ def test_an_index_that_grew_turn_by_turn_finds_the_same(index, parts):
         np.testing.assert_allclose(grown.scores(query), index.scores(query), atol=1e-5)
 
 
-def test_dialogues_can_be_added_in_parts(index):
+def test_dialogues_can_be_added_in_parts():
     other = Dialogue((Turn("user", "Is there a gym nearby?"),), "gym")
     apart, together = (
         TurnIndex("dialogue-static", [DIALOGUE]),
@@ -133,12 +126,8 @@ def test_words_are_basic_forms_and_bm25_has_its_closed_form():
         for count, length in zip([1, 2, 0], lengths, strict=True)
     ]
     np.testing.assert_allclose(index.scores("the red one Red"), expected)
-    assert standard(np.ones(4)).tolist() == [0, 0, 0, 0]
-
-
-@pytest.mark.parametrize("query", ["", "the", "zzz"])
-def test_a_query_without_known_words_has_no_bm25(query):
-    assert not WordIndex(["red house", "blue sky"]).scores(query).any()
+    for query in ("", "the", "zzz"):
+        assert not index.scores(query).any()
 
 
 def test_a_text_finds_turns_or_dialogues_by_an_encoder_not_fitted():
@@ -146,8 +135,7 @@ def test_a_text_finds_turns_or_dialogues_by_an_encoder_not_fitted():
         hf_dialemb.search("dialogue-static", [DIALOGUE], "a puppy", whole=whole)
         for whole in (False, True)
     )
-    assert (turns[0].turn, len(turns)) == (5, 5)
-    assert len(whole) == 1
+    assert (turns[0].turn, len(turns), len(whole)) == (5, 5, 1)
     with pytest.raises(InputError, match="fitted on its input"):
         TurnIndex("tfidf", [DIALOGUE])
 

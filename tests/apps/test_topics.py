@@ -4,17 +4,15 @@ Planted ones are found in any order, files and page hold what was said as text.
 """
 
 import csv
-import json
 import re
 import shutil
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from browser import BROWSER, Browser
+from browser import BROWSER, Browser, check_injected_scripts_are_blocked
 from endpoint_server import says
 from openpyxl import load_workbook
 from sklearn.metrics import normalized_mutual_info_score
@@ -22,7 +20,6 @@ from sklearn.metrics.cluster import contingency_matrix
 
 import hf_dialemb
 from hf_dialemb.apps.cli import main
-from hf_dialemb.apps.topics.describing import typical_request, with_small_talk_joined
 from hf_dialemb.apps.topics.naming import names_of, requests_in
 from hf_dialemb.apps.topics.segments import boundaries, segments
 from hf_dialemb.apps.topics.topic_clustering import (
@@ -31,7 +28,7 @@ from hf_dialemb.apps.topics.topic_clustering import (
     placed,
     stability,
 )
-from hf_dialemb.apps.topics.topic_phrases import set_phrases, telling_phrases, without_set_phrases
+from hf_dialemb.apps.topics.topic_phrases import set_phrases, without_set_phrases
 from hf_dialemb.data import single_domain, write_jsonl
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.metrics.vectors import unit
@@ -40,6 +37,21 @@ SAID = {
     "card": ("my card was stolen", "shall I block the card"),
     "train": ("a train ticket to rome", "which day do you leave"),
     "hotel": ("I need a hotel room", "how many nights in the hotel"),
+}
+REQUESTS = {
+    "card": (
+        "my card was stolen",
+        "someone took my bank card",
+        "I lost my debit card",
+        "my credit card is gone",
+    ),
+    "room": ("I need a hotel", "book me a room", "a hotel for two nights", "find me a hotel room"),
+    "sim": (
+        "my new sim does not activate",
+        "how do I put in the sim",
+        "the sim card is locked",
+        "sim not found",
+    ),
 }
 HOSTILE = [
     "</script><script>hacked = 1</script>",
@@ -81,21 +93,16 @@ def found():
 
 def test_planted_topics_are_found_named_and_counted(found):
     assert repr(found) == "Calls: 60 dialogues, 3 topics"
-    assert (
-        normalized_mutual_info_score(
-            [dialogue.domains[0] for dialogue in found.corpus], found.labels
-        )
-        == 1
-    )
+    truth = [dialogue.domains[0] for dialogue in found.corpus]
+    assert normalized_mutual_info_score(truth, found.labels) == 1
     for one in found.by_size:
         topic = found.corpus[one.examples[0]].domains[0]
         assert topic in one.name
         assert any(topic in phrase for phrase in one.by_role["user"])
         assert sum(one.periods) == (0 if topic == "train" else 20)
+        assert one.sentence == found.corpus[one.examples[0]].turns[0].content
     assert found.topics["size"].tolist() == [20, 20, 20]
     assert found.dialogues["id"].tolist()[:3] == ["card-0", "train-0", "#3"]
-    assert (found.similarity <= 1.0001).all()
-    assert "<td>topic-1</td>" in found._repr_html_()
 
 
 def test_topics_that_come_back_in_samples_are_solid():
@@ -104,16 +111,6 @@ def test_topics_that_come_back_in_samples_are_solid():
     assert stability(units, labels, 3) == ("solid",) * 3
     noise = unit(np.random.default_rng(0).normal(size=units.shape))
     assert "solid" not in stability(noise, find_clusters(noise, 12), 12)
-
-
-def test_the_sentence_is_a_request_that_holds_the_name(found):
-    for topic in found.by_size:
-        assert topic.sentence == found.corpus[topic.examples[0]].turns[0].content
-    robbed = "I was robbed, my card was stolen"
-    dialogues = greeted(["a card please"], 5) + greeted([robbed], 3)
-    assert typical_request(dialogues, "stolen card", ()) == robbed
-    assert typical_request(dialogues, "blocked card", ()) == "a card please"
-    assert typical_request(greeted(["hi"], 3), "greetings only", ()) == ""
 
 
 def test_the_order_of_dialogues_does_not_matter():
@@ -134,16 +131,6 @@ def test_few_dialogues_have_topics_and_places(count):
     assert sum(topic.size for topic in topics.by_size) == count
     assert ((topics.places >= 0) & (topics.places <= 1)).all()
     assert placed(np.ones((count, 4), dtype=np.float32)).shape == (count, 2)
-
-
-def test_names_are_whole_phrases_that_tell_topics_apart():
-    assert telling_phrases([["a red apple", "a red car"], ["a blue car", "a blue sea"]]) == [
-        ("red",),
-        ("blue",),
-    ]
-    assert telling_phrases([["", ""]]) == [()]
-    cards, pets = ["lost my credit card", "my credit card", "credit card ____"], ["a dog"]
-    assert telling_phrases([cards, pets]) == [("credit card",), ("dog",)]
 
 
 GREETED = (
@@ -201,12 +188,6 @@ def test_names_are_what_is_wanted_and_no_greetings(groups, names):
         assert part in name
 
 
-def test_greetings_are_a_single_topic():
-    dialogues = [*greeted(["hi"], 5), *greeted(["book a taxi"], 6), *greeted(["hello"], 4)]
-    labels = np.repeat(np.array([1, 0, 2], dtype=np.int32), [5, 6, 4])
-    assert with_small_talk_joined(dialogues, labels).tolist() == [0] * 5 + [1] * 6 + [0] * 4
-
-
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
@@ -230,19 +211,6 @@ def test_greetings_are_a_single_topic():
 )
 def test_requests_are_read_with_their_verbs(text, wanted):
     assert [request.name for request in requests_in(text)] == wanted
-
-
-def test_the_name_is_the_phrase_whose_vector_is_nearest_to_the_topic():
-    said, labels = (
-        [["lost card"], ["stolen card"]] * 3 + [["dogs"]] * 3,
-        np.array([0] * 6 + [1] * 3, dtype=np.int32),
-    )
-    near = {"stolen card": [1, 0]}
-
-    def encode(phrases):
-        return np.array([near.get(phrase, [0.5, 0.5]) for phrase in phrases], dtype=np.float32)
-
-    assert names_of(said, labels, np.eye(2, dtype=np.float32), encode) == ["stolen card", "dogs"]
 
 
 LANGUAGES = {
@@ -344,11 +312,7 @@ def test_the_command_writes_a_page_and_tables(tmp_path, capsys):
     )
     assert main([*words, str(tmp_path / "out"), *source]) == 0
     assert "60 dialogues, 3 topics" in capsys.readouterr().out
-    rows = list(csv.DictReader((tmp_path / "out/dialogues.csv").open(encoding="utf-8")))
-    assert [row["topic"] for row in rows] == pq.read_table(tmp_path / "out/dialogues.parquet")[
-        "topic"
-    ].to_pylist()
-    assert Counter(row["topic"] for row in rows) == {f"topic-{number}": 20 for number in (1, 2, 3)}
+    assert [row["size"] for row in table_of(tmp_path / "out")] == ["20"] * 3
     assert main(["embed", *source, "--input", str(calls), "--output", vectors]) == 0
     assert main([*words, str(tmp_path / "again"), "--vectors", vectors]) == 0
     for name in ("dialogues.csv", "index.html"):
@@ -360,31 +324,17 @@ def test_the_command_writes_a_flow_of_each_topic(tmp_path, capsys):
     write_jsonl(made(), calls := tmp_path / "calls.jsonl")
     words = ["flow", str(calls), "--model", "tfidf", "--output", str(tmp_path / "out")]
     assert main(words) == 0
-    told = capsys.readouterr().out
-    assert "These dialogues are about several things: one flow a topic" in told
     rows = table_of(tmp_path / "out")
     flows = sorted(path.parent.name for path in (tmp_path / "out/flows").glob("*/index.html"))
     assert flows == sorted(row["id"] for row in rows if int(row["size"]) >= 5)
     assert len(flows) > 1
-    assert f"index.html: {len(flows)} flows, of " in told
-    for name in flows:
-        back = re.search(
-            r'href="([^#"]*)">← All topics', (tmp_path / f"out/flows/{name}/index.html").read_text()
-        )
-        assert (tmp_path / "out/flows" / name / back[1]).resolve() == tmp_path / "out/index.html"
+    assert f"index.html: {len(flows)} flows, of " in capsys.readouterr().out
     shutil.copytree(tmp_path / "out/flows/topic-1", tmp_path / "out/flows/topic-9")
-    shutil.copytree(tmp_path / "out/flows/topic-1", tmp_path / "out", dirs_exist_ok=True)
     (tmp_path / "out/flows/mine").mkdir()
     assert main(words) == 0
     assert sorted(path.name for path in (tmp_path / "out/flows").iterdir()) == ["mine", *flows]
-    assert not (tmp_path / "out/flow.json").exists()
-    assert main(["flow", "next", "--flow", str(tmp_path / "out"), "--input", str(calls)]) == 2
-    assert "choose one of" in capsys.readouterr().err
     assert main([*words, "--by", "all"]) == 0
     assert [path.name for path in (tmp_path / "out/flows").iterdir()] == ["mine"]
-    assert not list((tmp_path / "out").glob("topics.*")) + list(
-        (tmp_path / "out").glob("dialogues.*")
-    )
 
 
 @pytest.mark.parametrize(
@@ -405,20 +355,6 @@ def test_mistakes_are_told_in_a_sentence(tmp_path, capsys, monkeypatch, words, t
     assert not (tmp_path / "topics/index.html").exists()
 
 
-def test_a_language_model_names_topics_and_phrases_stand_in(server, caplog):
-    dialogues = made(5)
-    server.answers[:] = [(200, says("Card loss")), (200, says("Card loss")), (200, says("..."))]
-    topics = hf_dialemb.find_topics(
-        dialogues, vectors=vectors_of(dialogues), topics=3, names="api:small"
-    )
-    assert [one.name for one in topics.by_size[:2]] == ["Card loss", "Card loss (2)"]
-    assert (
-        topics.by_size[2].name.split()[-1]
-        in dialogues[topics.by_size[2].examples[0]].turns[0].content
-    )
-    assert "got no name in an answer" in caplog.text
-
-
 def test_a_language_model_reads_beginnings_and_its_names_stay(server, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for month in ("january", "february"):
@@ -427,13 +363,10 @@ def test_a_language_model_reads_beginnings_and_its_names_stay(server, tmp_path, 
     server.answers[:] = [(200, says(name)) for name in "xyz"]
     words = ["--model", "dialogue-static", "--names", "api:small"]
     assert main(["topics", "january.jsonl", "--topics", "3", *words]) == 0
-    sent = [request["messages"][0]["content"] for _, _, request in server.requests]
-    for message, row in zip(sent, table_of("topics"), strict=True):
-        assert all(json.dumps(phrase) in message for phrase in row["phrases"].split("; "))
-        assert "january" not in message
-        assert message.count(" | ") == 5  # five dialogues of two turns
     assert main(["topics", "february.jsonl", "--from", "topics", *words]) == 0
     assert len(server.requests) == 3  # known topics are not asked about again
+    for *_, request in server.requests:
+        assert request["messages"][0]["content"].count(" | ") == 5  # five dialogues of two turns
     for folder in ("topics", "topics-february"):
         assert [row["name"] for row in table_of(folder)] == ["x", "y", "z"]
 
@@ -452,26 +385,18 @@ def test_the_page_shows_text_as_text_and_is_walked_through(tmp_path):
         assert page.all("h1") == [HOSTILE[0]]
         assert [int(text.split()[0]) for text in page.all("#panel .figure")] == [20, 20, 20]
         assert page.run("document.documentElement.scrollWidth") == 390
-        tops = [
-            page.run(f"document.getElementById('{name}').getBoundingClientRect().top")
-            for name in ("panel", "canvas")
-        ]
-        assert tops[0] < tops[1]
         page.run("document.querySelector('.ways button:nth-child(2)').focus()")
         page.press("Enter")  # by keyboard: the focus stays at the button
         assert page.all("[aria-pressed=true]:focus") == ["How they end"]
         page.run("page.show({topic: 'topic-1'})")
         assert page.all("#panel a", "one.getAttribute('href')") == ["flows/topic-1/index.html"]
-        assert page.all("#panel .sentence") == [topics.by_size[0].sentence]
-        assert page.all("#panel .sure b") == ["solid"]
         page.run("page.show({dialogue: page.data.ids[0]})")
         assert page.all("#panel .said") == HOSTILE
         page.run("page.find('BLOCK the card')")
         page.until("page.hits !== null")
         assert page.run("page.hits.size") == 19
-        assert page.all("img") == []
-        assert page.run("typeof hacked") == "undefined"
-        assert page.problems == []
+        assert (page.all("img"), page.problems) == ([], [])
+        check_injected_scripts_are_blocked(page)
 
 
 @pytest.mark.slow
@@ -488,7 +413,6 @@ def test_saved_topics_take_new_dialogues_and_refuse_another_encoder(tmp_path):
     topics.save(tmp_path)
     model = hf_dialemb.load_topics(tmp_path)
     assert model.groups.ids == [one.id for one in topics.by_size]
-    assert np.array_equal(model.groups.means, topics.means)
     assigned = model.assign(made())
     fits = assigned["topic"] != ""
     assert fits.sum() >= 0.9 * len(fits)
@@ -498,8 +422,6 @@ def test_saved_topics_take_new_dialogues_and_refuse_another_encoder(tmp_path):
         hf_dialemb.InputError, match="got vectors of 'action-static', expected those of the model"
     ):
         hf_dialemb.load_topics(tmp_path, "action-static")
-    with pytest.raises(hf_dialemb.InputError, match=r"got no topics\.safetensors in it"):
-        hf_dialemb.load_topics(tmp_path / "other")
     (tmp_path / "topics.safetensors").write_bytes(b"")
     with pytest.raises(hf_dialemb.InputError, match="cannot be read"):
         hf_dialemb.load_topics(tmp_path)
@@ -508,30 +430,10 @@ def test_saved_topics_take_new_dialogues_and_refuse_another_encoder(tmp_path):
 @pytest.mark.slow
 def test_earlier_topics_keep_their_ids_and_new_ones_are_told(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    words = {
-        "card": (
-            "my card was stolen",
-            "someone took my bank card",
-            "I lost my debit card",
-            "my credit card is gone",
-        ),
-        "room": (
-            "I need a hotel",
-            "book me a room",
-            "a hotel for two nights",
-            "find me a hotel room",
-        ),
-        "sim": (
-            "my new sim does not activate",
-            "how do I put in the sim",
-            "the sim card is locked",
-            "sim not found",
-        ),
-    }
     for month, topics in (("january", ("card", "room")), ("february", ("card", "sim"))):
         dialogues = [
             Dialogue(
-                (Turn("user", words[name][number % 4]), Turn("assistant", "one moment")),
+                (Turn("user", REQUESTS[name][number % 4]), Turn("assistant", "one moment")),
                 f"{month}-{name}-{number}",
             )
             for name in topics
@@ -551,11 +453,6 @@ def test_earlier_topics_keep_their_ids_and_new_ones_are_told(tmp_path, capsys, m
     rows = pq.read_table("topics-february/dialogues.parquet").to_pylist()
     assert {row["topic"] for row in rows if "sim" in row["id"]} == {"topic-3"}
     assert {row["topic"] for row in rows if "card" in row["id"]} < set(before)
-    book = load_workbook("topics-february/topics.xlsx")
-    assert book.sheetnames == ["topics", "conversations", "comparison"]
-    assert book["conversations"].max_row == 25
+    assert load_workbook("topics-february/topics.xlsx")["conversations"].max_row == 25
     assert main(["topics", "february.jsonl", "--from", "topics", "--output", "topics"]) == 2
     assert "would be lost; choose another folder" in capsys.readouterr().err
-    Path("topics/edits.yaml").write_text("- delete: topic-1\n", encoding="utf-8")
-    assert main(["topics", "february.jsonl", "--from", "topics"]) == 2
-    assert "got other edits in edits.yaml than were replayed" in capsys.readouterr().err

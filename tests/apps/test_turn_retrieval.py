@@ -51,11 +51,6 @@ def test_a_question_with_the_words_of_its_turn_is_answered():
         ]
 
 
-def test_words_that_no_turn_has_find_nothing_first():
-    measured = figures(asked({"question": "zzz", "turns": [5]}))
-    assert measured["words", "mrr"] == pytest.approx(100 / 6)
-
-
 @pytest.mark.parametrize(
     ("entry", "expected"),
     [

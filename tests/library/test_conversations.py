@@ -3,7 +3,7 @@
 import datasets
 import pytest
 
-from hf_dialemb.data import iterate_dialogues, load_dialogues, loading, write_jsonl
+from hf_dialemb.data import load_dialogues, loading, write_jsonl
 from hf_dialemb.data.hub_dataset import to_dataset
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.errors import InputError
@@ -92,12 +92,3 @@ def test_anything_else_is_refused_or_left_out(caplog):
         assert "\n" not in str(refused.value)
     assert load_dialogues([*[MESSAGES] * 5, [{"role": "user"}]]) == [Dialogue(HELLO)] * 5
     assert "left out 1 of 6" in caplog.text
-    with pytest.raises(InputError, match=r"^dialogues\[1\]: .*; "):
-        load_dialogues([MESSAGES, [{"content": "Hi"}]], strict=True)
-
-
-def test_rows_on_the_hub_are_conversations(monkeypatch):
-    rows = [("org/calls train: row 0", {"conversations": SHARE_GPT, "score": 1})] * 2
-    monkeypatch.setattr(loading, "_reader", lambda: None)
-    monkeypatch.setattr(loading, "hub_rows", lambda identifier, split: iter(rows))
-    assert list(iterate_dialogues("org/calls")) == [Dialogue(HELLO)] * 2

@@ -15,7 +15,7 @@ from made_up_corpora import needs, pack, write
 from talks import dialogue
 
 from hf_dialemb.data import CORPORA, get_corpus, load_dialogues, readers, single_domain
-from hf_dialemb.data.corpus import KINDS, TERMS
+from hf_dialemb.data.corpus import TERMS
 from hf_dialemb.data.corpus_names import data_hash
 from hf_dialemb.data.published import catalogue
 from hf_dialemb.data.source import Source
@@ -123,8 +123,6 @@ def test_every_place_where_a_corpus_may_lie(tmp_path, monkeypatch):
         assert load_dialogues("doc2dial", f"{tmp_path}/{place}", "test") == expected, place
     monkeypatch.setenv("HF_DIALEMB_DATA", str(tmp_path / "4"))
     assert load_dialogues("doc2dial", None, "test") == expected
-    with pytest.raises(InputError, match="holds neither"):  # what is given goes before the variable
-        load_dialogues("doc2dial", write(tmp_path / "elsewhere", {"x": b""}), "test")
 
 
 @needs("doc2dial")
@@ -169,13 +167,11 @@ def test_every_corpus_of_a_reader_is_registered_and_in_the_catalogue():
     }
     rows = {row.split("|")[1].strip(): row for row in catalogue().splitlines()[2:]}
     assert list(rows) == sorted(corpora)
-    for name, module in corpora.items():
+    for name in corpora:
         corpus = get_corpus(name)
         assert set(corpus.splits) <= {"train", "dev", "test"}
         assert corpus.terms in TERMS
-        assert corpus.kind in KINDS
         assert corpus.source.startswith(("https://", "http://"))
-        assert corpus.real or not module.startswith(readers.__name__)
         assert {corpus.licence, corpus.source} <= set(map(str.strip, rows[name].split("|")))
         assert corpus.real or "not run on the real files" in rows[name]
 
@@ -200,8 +196,6 @@ def test_the_hash_of_a_corpus_depends_on_its_files_only(tmp_path):
     mine = tmp_path / "mine.jsonl"
     assert len({data_hash(str(mine)) for text in ("{}", "{ }") if mine.write_text(text)}) == 2
     assert data_hash("sample") is None
-    with pytest.raises(InputError, match="holds neither sgd"):
-        data_hash("sgd", tmp_path)
 
 
 def test_the_example_of_a_new_corpus_in_the_docs_reads_its_files(tmp_path, monkeypatch):

@@ -9,13 +9,7 @@ import torch
 
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.errors import InputError
-from hf_dialemb.methods.dialog2flow import (
-    METHOD,
-    Dialog2FlowConfig,
-    Dialog2FlowModel,
-    collate,
-    utterance_words,
-)
+from hf_dialemb.methods.dialog2flow import METHOD, Dialog2FlowConfig, Dialog2FlowModel, collate
 from hf_dialemb.methods.layout import Truncation
 
 
@@ -86,22 +80,6 @@ def labels_of(space, text):
     return {space.labels[label] for label in space.carried[space.texts.index(text)] if label >= 0}
 
 
-def test_an_utterance_said_twice_counts_once_and_short_ones_are_left_out():
-    made = examples(
-        [
-            *TALK,
-            utterance("yes please", ["request"], "area"),
-            utterance("yes please", ["agreement"]),
-        ]
-    )
-    assert made.items[0].texts.count("yes please") == 1
-    assert labels_of(made.items[0], "yes please") == {"agreement", "request area"}
-    made = examples(
-        [*TALK, utterance("yes", ["agreement"]), utterance("?!", ["agreement"])], text_forms="words"
-    )
-    assert made.notes[0] == "Left out 2 turns of fewer than 2 words (actions)"
-
-
 def test_a_single_utterance_without_acts_carries_its_intents():
     alone = [
         Dialogue((Turn("user", text, intents=intents),))
@@ -166,7 +144,6 @@ def test_pairs_have_their_form(form):
     }
     words = ["thank you ok ?", "thanks a lot", "is it ok ?", "so it is"]
     assert drawn == {"raw": {*raw}, "words": {*words}, "both": {*raw, *words}}[form]
-    assert utterance_words("Yes, isn't it 5 ?") == "yes isn't it 5 ?"
 
 
 def test_across_domains_a_pair_is_of_two_domains():

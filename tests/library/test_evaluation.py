@@ -6,21 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made_up_results import RUN, row
-from talks import dialogue
+from made_up_results import row
 
 import hf_dialemb
 from hf_dialemb import data
-from hf_dialemb.data import corpus_names, write_jsonl
+from hf_dialemb.data import write_jsonl
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import evaluate, evaluate_embeddings, markdown_table
-from hf_dialemb.evaluation.results.contamination import (
-    NOTE,
-    is_learnt,
-    learnt_sets,
-    marked,
-    sets_behind,
-)
+from hf_dialemb.evaluation.results.contamination import NOTE, is_learnt, learnt_sets, sets_behind
 from hf_dialemb.evaluation.results.result_tables import paper_table
 from hf_dialemb.evaluation.results.rows import (
     Results,
@@ -94,14 +87,6 @@ def test_results_survive_a_round_trip_and_tell_how_they_were_measured(tmp_path):
     write_results(results, path)
     assert read_results(path) == results
     assert [entry.name for entry in path.parent.iterdir()] == ["results.json"]
-    record = json.loads(path.read_text())
-    assert record["schema"] == 1
-    del (
-        record["results"][1]["interval"],
-        record["results"][1]["learnt"],
-    )  # as files of earlier versions
-    path.write_text(json.dumps(record))
-    assert read_results(path).results[1] == replace(results.results[1], interval=None, learnt=False)
 
 
 def test_ties_are_told_from_differences_by_pairs_of_items(tmp_path):
@@ -123,31 +108,6 @@ def test_ties_are_told_from_differences_by_pairs_of_items(tmp_path):
         "shorter": (),
         "single": (),
     }
-    write_results(Results(RUN, tuple(with_ties(rows))), tmp_path / "results.json")
-    read = read_results(tmp_path / "results.json").results
-    assert [entry.tied for entry in read] == list(tied.values())
-    assert not any(entry.scores for entry in read)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        "{",
-        "[]",
-        '{"schema": 2, "run": {}, "results": []}',
-        '{"schema": 1, "run": {}, "results": []}',
-        {"mean": "50"},
-        {"mean": float("nan")},
-        {"extra": 1},
-    ],
-)
-def test_malformed_files_and_rows_are_refused(tmp_path, content):
-    path = tmp_path / "results.json"
-    if isinstance(content, dict):
-        content = json.dumps({"schema": 1, "run": RUN, "results": [ROW.to_json() | content]})
-    path.write_text(content)
-    with pytest.raises(InputError):
-        read_results(path)
 
 
 def test_merging_keeps_the_latest_figure_and_mixes_no_two_files():
@@ -179,39 +139,6 @@ def test_a_corpus_has_a_table_of_one_row_per_model():
     ]
 
 
-def test_a_limit_is_a_sample(monkeypatch):
-    # three domains whose dialogues share words, and one dialogue of two domains that must not be
-    # used
-    loaded = [
-        dialogue(f"i need a {domain}", f"which {domain}", f"number {n}", domains=(domain,))
-        for domain in ("hotel", "taxi", "train")
-        for n in range(4)
-    ]
-    loaded.append(dialogue("hotel taxi", domains=("hotel", "taxi")))
-    monkeypatch.setattr(data, "load_dialogues", lambda *_, **__: loaded)
-    monkeypatch.setattr(corpus_names, "data_hash", lambda corpus, data_dir: None)
-    whole, limited = measured(), measured(limit=6).run["config"]
-    assert (limited["dialogues"], limited["labels"] > 1) == (6, True)
-    assert (whole.run["config"]["dialogues"], whole.run["config"]["labels_of_one_dialogue"]) == (
-        12,
-        0,
-    )
-    found = {(row.task, row.metric): row.mean for row in whole.results}
-    assert found["domain-categorization", "purity"] == found["dialogue-retrieval", "map"] == 100.0
-
-
-def test_a_file_of_ones_own_has_no_split_and_what_is_left_out_is_told(tmp_path, caplog):
-    labels = [("hotel",), ("hotel",), ("taxi",), ("taxi",), (), (), ("hotel", "taxi")]
-    said = [dialogue(f"number {n}", domains=domains, id=str(n)) for n, domains in enumerate(labels)]
-    write_jsonl(said, tmp_path / "calls.jsonl")
-    results = evaluate(["tfidf"], str(tmp_path / "calls.jsonl"), seeds=[0])
-    assert markdown_table(results.results).startswith("**calls.jsonl**\n")
-    assert {each.split for each in results.results} == {"all"}
-    assert (
-        "calls.jsonl: left out 3 of 7 dialogues: 2 have no label, 1 have several" in caplog.messages
-    )
-
-
 def test_dialogues_in_memory_give_the_figures_of_their_file(tmp_path, monkeypatch):
     dialogues = data.load_dialogues("sample", None, "test")
     write_jsonl(dialogues, tmp_path / "calls.jsonl")
@@ -224,10 +151,6 @@ def test_dialogues_in_memory_give_the_figures_of_their_file(tmp_path, monkeypatc
     assert [replace(row, corpus="dialogues") for row in of_file] == in_memory
     assert len(measured[1].run["config"]["data_sha256"]) == 64
     assert "| tfidf |" in repr(measured[1])
-    monkeypatch.setattr(
-        "hf_dialemb.evaluation.tasks.task.data.load_dialogues", lambda *_: pytest.fail("read again")
-    )
-    assert evaluate("tfidf", dialogues[:20], seeds=[0]).run["config"]["corpus"] == "dialogues"
 
 
 @pytest.mark.parametrize(
@@ -237,7 +160,7 @@ def test_dialogues_in_memory_give_the_figures_of_their_file(tmp_path, monkeypatc
         ({"models": ["tfidf", "tfidf"]}, "more than once"),
         ({"seeds": []}, "seeds: got none"),
         ({"limit": 1}, "limit: got 1"),
-        ({"output": "file/results.json"}, "cannot be written"),
+        ({"output": "/dev/null/results.json"}, "cannot be written"),
         (
             {"output": "results.md"},
             r"name it "
@@ -245,11 +168,8 @@ def test_dialogues_in_memory_give_the_figures_of_their_file(tmp_path, monkeypatc
         ),
     ],
 )
-def test_wrong_requests_are_refused_before_any_work(monkeypatch, tmp_path, request_, words):
+def test_wrong_requests_are_refused_before_any_work(monkeypatch, request_, words):
     monkeypatch.setattr(data, "load_dialogues", lambda *_, **__: pytest.fail("the corpus was read"))
-    (tmp_path / "file").touch()
-    if "output" in request_:
-        request_ = {"output": tmp_path / request_["output"]}
     with pytest.raises(InputError, match=words):
         evaluate(**{"models": ["tfidf"], "dialogues": "small", **request_})
 
@@ -300,11 +220,6 @@ def test_all_of_a_corpus_is_learnt_if_a_part_is(tmp_path, monkeypatch):
     assert is_learnt(str(tmp_path / "calls.jsonl"), "test", sets)
     for place in ("star/dev", "sgd/test", "org/calls/test", "other.jsonl/test"):
         assert not is_learnt(*place.rsplit("/", 1), sets), place
-    figure = {"corpus": "banking77", "metric": "accuracy", "setting": "1-shot"}
-    rows = [row("ours", 59.0, task=task, **figure) for task in ("intent-classification", "domains")]
-    assert [
-        each.learnt for each in marked(rows, sets=learnt_sets({"corpus": "banking77/train"}))
-    ] == [True, False]
 
 
 def test_tables_mark_what_was_learnt_and_make_the_best_of_the_others_bold():

@@ -81,27 +81,12 @@ def test_draws_depend_on_the_generator_and_hold_no_row_twice(pool):
         assert 0 <= drawn.min() <= drawn.max() < len(pool)
         assert (drawn != rows[:, None]).all()
         assert (np.diff(np.sort(drawn, axis=1), axis=1) > 0).all()
-    few = Segments(clustered(12), 2)
-    for row in range(12):
-        assert row not in few.draw(row, 1, 100, np.random.default_rng(row))
     for make in (
         lambda seed: Segments(clustered(3000), sample_size=500, seed=seed).bounds,
         lambda seed: pool.draw(7, 3, 9, np.random.default_rng([1, seed])),
     ):
         assert (make(0) == make(0)).all()
         assert (make(0) != make(1)).any()
-
-
-@pytest.mark.parametrize(
-    "sample_size", [1000, 500]
-)  # the first is enough for the cosines of all pairs
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("value", [0.3, 0.0])
-def test_among_equal_vectors_every_level_draws_from_all(sample_size, level, value):
-    segments = Segments(np.full((2000, 7), value), sample_size=sample_size)
-    drawn = draws(segments, [5] * 60, level, 50, np.random.default_rng(0))
-    assert len(np.unique(drawn)) > 1400  # 2000 (1 - exp(-3000 / 2000)) = 1554; a segment has 400
-    assert (drawn != 5).all()
 
 
 @pytest.mark.parametrize("sample_size", [1500, 1000])

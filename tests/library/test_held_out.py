@@ -5,12 +5,10 @@ import pytest
 from commands import main
 from talks import dialogue
 
-import hf_dialemb
-from hf_dialemb.data import load_dialogues, write_jsonl
+from hf_dialemb.data import write_jsonl
 from hf_dialemb.hashing import text_key
 from hf_dialemb.storage.run_folder import RunFolder
-from hf_dialemb.training import training_run as training
-from hf_dialemb.training.held_out import compared, hold_out, sides_of, sides_that_meet, tell
+from hf_dialemb.training.held_out import compared, hold_out, sides_that_meet, tell
 from hf_dialemb.training.settings import RunArguments
 
 OWN = RunArguments(corpus=[])
@@ -31,12 +29,6 @@ def test_sides_that_meet_have_a_closed_form():
     # a half of a half.
     first, second = np.array([[1, 0], [0, 1], [1, 0]]), np.array([[1, 0], [0, 1], [0, -1]])
     assert sides_that_meet(first, second).tolist() == [0.75, 1, 0.25]
-
-
-def test_sides_hold_all_turns_of_a_dialogue():
-    own, other = sides_of(dialogue("hello", "hi", "a room", "for whom?"))
-    assert [turn.content for turn in own.turns] == ["hello", "a room"]
-    assert [turn.content for turn in other.turns] == ["hi", "for whom?"]
 
 
 @pytest.mark.parametrize(
@@ -60,28 +52,6 @@ def test_what_is_said_in_training_too_is_not_measured():
     learnt, measured = hold_out([*talks(200), *talks(200)], [], OWN, lambda line: None)
     assert len(learnt) == 320
     assert not {*map(text_key, learnt)} & {*map(text_key, measured)}
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"corpus": ["sgd/train"]},
-        {"method": "dialog2flow"},
-        {"method": "transformer_dual_encoder"},
-        {"method": "dual_encoder"},
-    ],
-)
-def test_published_corpora_and_other_aims_are_learnt_whole(settings):
-    given = talks(300)
-    assert hold_out(given, [], RunArguments(**{"corpus": [], **settings}), lambda line: None) == (
-        given,
-        [],
-    )
-
-
-def test_a_dev_split_is_measured_and_nothing_held_out():
-    given, dev = talks(300), talks(3)
-    assert hold_out(given, dev, OWN, lambda line: None) == (given, dev)
 
 
 def test_only_a_loss_beyond_chance_warns_and_domains_decide(caplog):
@@ -143,50 +113,6 @@ def test_a_training_says_what_it_gained(sample_dialogues, tiny_bert, tmp_path, c
     assert (held_out["dialogues"], "map" in held_out) == (60, False)
     assert held_out["sides"]["interval"][0] > 0
     assert f"(before: {held_out['sides']['before']:.1f}%)" in capsys.readouterr().out
-
-
-@pytest.mark.slow
-def test_a_training_that_makes_it_worse_warns(tmp_path, caplog, capsys):
-    calls = load_dialogues("sample", None, "test")
-    leap = {
-        "max_steps": 3,
-        "learning_rate": 0.3,
-        "per_device_train_batch_size": 2,
-        "num_negatives": 1,
-        "use_cpu": True,
-    }
-    leap |= {
-        "center": False,
-        "max_tokens": 64,
-        "average_with_backbone": 0,
-        "backbone": "dialogue-minilm",
-    }
-    run = hf_dialemb.train("dial2vec", calls, output_dir=tmp_path, recipe="dial2vec_minilm", **leap)
-    assert run.report()["held_out"]["map"]["interval"][1] < 0
-    assert "On 48 dialogues that were not learnt from" in capsys.readouterr().out
-    (warned,) = [
-        text for text in caplog.messages if text.startswith("Training made the encoder worse")
-    ]
-    assert "keep the backbone (dialogue-minilm)" in warned
-
-
-@pytest.mark.parametrize(
-    ("words", "method", "backbone"),
-    [
-        ([], "dial2vec", "dialogue-minilm"),
-        (["--method", "dse"], "dse", "sentence-transformers/all-MiniLM-L6-v2"),
-        (["--config", "dse_minilm"], "dse", "sentence-transformers/all-MiniLM-L6-v2"),
-    ],
-)
-def test_the_command_has_a_recipe_for_ones_own_dialogues(words, method, backbone, monkeypatch):
-    made = []
-    monkeypatch.setattr(
-        training, "run_training", lambda settings, report: made.append(settings.run)
-    )
-    assert main(["train", "calls.csv", *words]) == 0
-    assert [(run.method, run.backbone, run.corpus) for run in made] == [
-        (method, backbone, ["calls.csv"])
-    ]
 
 
 @pytest.mark.parametrize(

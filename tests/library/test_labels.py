@@ -7,7 +7,6 @@ import hashlib
 import json
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,7 +24,6 @@ from hf_dialemb.data.labels import (
     unified_turn,
 )
 from hf_dialemb.dialogue import Dialogue, Turn
-from hf_dialemb.errors import InputError
 
 # the digest of the paper's map
 TABLE_A3 = "45a74695fc40dc3f1a65cb221c2ada4c9d87a8cfded1274edef4f03b1a31ab2c"
@@ -128,8 +126,6 @@ def test_an_intent_is_announced_alone_and_services_are_one_domain():
     assert (unified.acts, unified.original_acts) == (("inform",), ("inform",))
     assert (unified.slots, unified.intents) == (("city",), ("findevents",))
     assert unified.action == "inform city"
-    elsewhere = unified_turn(Turn("user", "To book", ("inform",), (("intent", "book"),)))
-    assert (elsewhere.slots, elsewhere.intents) == (("intent",), ())
     assert unified_turn(Turn("user", "Well")) == UnifiedTurn("user", "Well")
     turns = (Turn("user", "Hi", ("INFORM",)),)
     unified = unified_dialogue(
@@ -138,33 +134,6 @@ def test_an_intent_is_announced_alone_and_services_are_one_domain():
     assert unified == Dialogue(
         (Turn("user", "Hi", ("inform",)),), domains=("hotel", "restaurant"), id="7"
     )
-
-
-def test_an_action_is_taken_apart():
-    for label, acts, slots in (
-        *(
-            ("inform destination, date", ["inform"], ["destination", "date"]),
-            ("inform", ["inform"], []),
-        ),
-        *(
-            ("request, inform area", ["request", "inform"], ["area"]),
-            ("good bye", ["good bye"], []),
-            ("", [], []),
-        ),
-        *(
-            ("inform success price, ref", ["inform success"], ["price", "ref"]),
-            ("area, food", [], ["area", "food"]),
-        ),
-        *(
-            ("inform request, offer", ["inform"], ["request", "offer"]),
-            ("informal area", [], ["informal area"]),
-        ),
-    ):
-        assert parse_action(label) == (tuple(acts), tuple(slots))
-        with pytest.raises(
-            InputError, match="got 'ask name' after a comma, expected one of inform, "
-        ):
-            parse_action("inform, ask name")
 
 
 # The paper's form has no sign between acts and slots: the second word of an act cannot begin the

@@ -1,15 +1,14 @@
 """Parts of evaluation sets in training data, and training data without them."""
 
-import json
 import random
 from collections import Counter
 from dataclasses import replace
 
 import pytest
-from made_up_corpora import needs, write
+from made_up_corpora import needs
 from talks import dialogue
 
-from hf_dialemb.data import iterate_dialogues, read_jsonl, write_jsonl
+from hf_dialemb.data import iterate_dialogues, write_jsonl
 from hf_dialemb.data.audit import near_duplicates as near
 from hf_dialemb.data.audit.leakage import (
     Cleaning,
@@ -135,37 +134,6 @@ def test_dialogues_that_are_found_and_none_in_empty_sets():
         assert list(evaluation.clean([dialogue(*training)])) == (
             [] if outcome else [dialogue(*training)]
         )
-    empty = EvaluationIndex()
-    assert empty.leaks(dialogue(*HARBOUR)) == []
-    empty.add("none", [])
-    empty.add("nothing", [], "utterances")
-    assert empty.leaks(dialogue(*HARBOUR)) == []
-    assert [(row.items, row.exact) for row in leakage_table([("train", [])], empty).rows] == [
-        (0, 0),
-        (0, 0),
-    ]
-
-
-def test_what_many_dialogues_share_tells_nothing():
-    frame = (
-        "What is the name of the person you want to call?",
-        "Please say the number that you see on the screen.",
-    )
-
-    def call(number):
-        generator = random.Random(number)
-        return dialogue(
-            frame[0],
-            " ".join(words(generator, 2)),
-            frame[1],
-            str(generator.random()),
-            id=f"{number}",
-        )
-
-    assert index(*map(call, range(near.MOST_OWNERS))).leaks(call(99))
-    evaluation = index(*map(call, range(near.MOST_OWNERS + 1)))
-    assert evaluation.leaks(call(99)) == []
-    assert evaluation.leaks(call(3))[0].exact
 
 
 def test_a_leaking_turn_is_removed_and_the_others_stay():
@@ -203,12 +171,6 @@ def test_a_leaking_turn_is_removed_and_the_others_stay():
     assert (
         cleaning == cleaned == Cleaning(dialogues=3, removed_dialogues=1, turns=8, removed_turns=2)
     )
-
-
-def test_an_utterance_gives_no_dialogue_away():
-    evaluation = index(dialogue(*HARBOUR, id="a"), dialogue("Is anybody there?", id="b"))
-    utterances = [dialogue(text) for text in (*HARBOUR, "Something else", "is anybody there")]
-    assert list(evaluation.clean(utterances)) == utterances[:5]
 
 
 def runs_of(text, length):
@@ -283,9 +245,6 @@ def test_near_utterances_are_those_of_a_comparison_of_all_pairs():
     assert 50 < sum(0 < item < 1 for item in similarities) < 500
     outcome = [utterances.find(comparable(text)) for text in training]
     assert [matches[0].similarity if matches else 0.0 for matches in outcome] == similarities
-    # the same text in a set that comes after a look-up
-    utterances.add("other", "o", comparable(texts[1]))
-    assert [match.evaluation for match in utterances.find(comparable(texts[1]))] == ["other", "set"]
 
 
 def test_cleaning_leaves_no_leak_whatever_the_order():
@@ -314,15 +273,6 @@ def test_cleaning_leaves_no_leak_whatever_the_order():
         assert sum(len(item.turns) for item in left) == cleaning.turns - cleaning.removed_turns
         assert [leak for item in left for leak in evaluation.leaks(item)] == []
         assert list(evaluation.clean(left)) == left
-    for seed in range(3):
-        generator = random.Random(seed)
-        shuffled = [
-            (name, generator.sample(item, len(item)), kind) for name, item, kind in held_out
-        ]
-        other = [(name, generator.sample(item, len(item))) for name, item in training]
-        again = leakage_table(generator.sample(other, 2), index(sets=generator.sample(shuffled, 3)))
-        both = [sorted(item.to_json()["rows"], key=json.dumps) for item in (again, report)]
-        assert both[0] == both[1]
 
 
 @pytest.fixture
@@ -362,28 +312,6 @@ def test_sets_are_read_and_the_report_counts_their_leaks(files):
     )
     assert report.rows[0].examples[0]["training_id"] == "x"
     assert report.cleaning[train].removed_dialogues >= 1
-
-
-@needs("jddc_sts")
-def test_an_index_cleans_a_stream_and_takes_other_kinds_of_corpora(files, tmp_path):
-    held_out, train, utterances = files
-    evaluation = build_index([held_out, utterances, held_out])
-    assert evaluation.kinds == {held_out: "dialogues", utterances: "utterances"}
-    left = list(evaluation.clean(read_jsonl(train)))
-    assert [turn.content for turn in left[0].turns] == ["Nothing, thanks."]
-    assert "x" not in {item.id for item in left}
-    sentences = f"3\t{CHINESE[0]}\t{CHINESE[1]}\n1\t{CHINESE[2]}\t好的"
-    queries = f"1\t{CHINESE[0]}\t\t2\t3\n2\t谢谢\t\t1\t3\n3\t再见\t\t1\t2\n"
-    write(tmp_path / "jddc", {"test/sts.txt": sentences, "test/select.txt": queries})
-    evaluation = build_index(["jddc_sts/test", "jddc_retrieval/test"], tmp_path)
-    leaks = evaluation.leaks(dialogue(CHINESE[0], "您好", CHINESE[2], "谢谢！"))
-    expected = [
-        ("jddc_retrieval/test", 0),
-        ("jddc_retrieval/test", 3),
-        ("jddc_sts/test", 0),
-        ("jddc_sts/test", 2),
-    ]
-    assert [(leak.evaluation, leak.turn) for leak in leaks] == expected
 
 
 def test_mistakes_are_sentences(files, tmp_path, monkeypatch):

@@ -99,6 +99,7 @@ def test_any_backbone_learns(tiny_backbones, name, family, sample_dialogues):
     ("name", "settings", "size"),
     [
         *(("dse", {}, size) for size in (1, 5, 64)),
+        ("dse", {"dropout": 0.3}, 12),  # all utterances in one part
         ("dialogue_cse", {}, 4),
         ("turns", {}, 4),
         *(
@@ -116,13 +117,14 @@ def test_gradient_caching_changes_no_gradient(tiny_bert, sample_dialogues, name,
         else {"backbone": tiny_bert, "dropout": 0.0}
     )
     model, tokenizer = get_method(name).model_class.build(
-        dialogues=sample_dialogues, **backbone, **settings
+        dialogues=sample_dialogues, **{**backbone, **settings}
     )
     batch = batch_of(name, tokenizer, model.double().train().config, sample_dialogues)
     losses, gradients = [], []
     for chunk_size in (None, size):
         model.config.chunk_size = chunk_size
         model.zero_grad()
+        torch.manual_seed(1)
         losses.append(model(**batch).loss)
         losses[-1].backward()
         gradients.append(

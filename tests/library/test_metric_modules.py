@@ -13,12 +13,9 @@ import evaluate
 import numpy as np
 import pytest
 import torch
-import yaml
 from given_vectors import clouds
 
-from hf_dialemb.errors import InputError
-from hf_dialemb.hub.publishing import publish
-from hf_dialemb.metrics.space import FOLDER, NAMES, cited, get_metric, write_space
+from hf_dialemb.metrics.space import NAMES, cited, get_metric, write_space
 
 METRICS = {name: get_metric(name) for name in NAMES}
 LABELLED = [
@@ -28,16 +25,6 @@ LABELLED = [
     "purity",
     "semantic_relatedness",
 ]
-FILES = {
-    "README.md",
-    "app.py",
-    "functional.py",
-    "requirements.txt",
-    "specification.py",
-    "tests.py",
-    "vectors.py",
-}
-SECTIONS = ["How to use", "Inputs", "Output", "Citation"]
 random = np.random.default_rng(0)
 vectors, labels = clouds(random, count=12, width=4, labels=2)
 right = np.eye(12, dtype=bool)
@@ -145,56 +132,6 @@ def test_compute_says_what_the_function_says_however_inputs_come(load, name):
     assert batches.compute(**rest) == examples.compute(**rest) == wanted
     if name in STRINGS:
         assert load(name).compute(**STRINGS[name]) == expected(name, STRINGS[name])
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_what_makes_no_sense_is_a_value_error(load, name):
-    columns, rest = parted(name, INPUTS[name])
-    broken = np.array(columns["predictions"], dtype=float)
-    broken.flat[-1] = np.nan
-    attempts = {"empty": {key: column[:0] for key, column in columns.items()}}
-    attempts["length"] = {**columns, "references": columns["references"][:-1]}
-    attempts["nan"] = {**columns, "predictions": broken}
-    if name in STRINGS:
-        attempts["missing"] = {**columns, "predictions": None}
-    for what, given in attempts.items():
-        # An experiment of its own, since what is refused keeps the lock of its file for a while.
-        metric = load(name, experiment_id=what)
-        with pytest.raises(ValueError, match=r"."):
-            metric.compute(**given, **rest)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_space_documents_every_argument_figure_and_default(spaces, name):
-    text = (spaces / name / "README.md").read_text(encoding="utf-8")
-    front, body = text.split("---\n", 2)[1:]
-    card = yaml.safe_load(front)
-    assert (card["sdk"], card["app_file"], card["tags"]) == (
-        "gradio",
-        "app.py",
-        ["evaluate", "metric"],
-    )
-    assert f"# {card['title']}\n" in body
-    assert re.findall(r"^## (.*)", body, re.MULTILINE) == SECTIONS
-    files = {path.name for path in (spaces / name).iterdir()}
-    assert files == FILES | {f"{name}.py"}
-    arguments, figures = METRICS[name].usage.split("Returns:")
-    assert list(METRICS[name].inputs) == re.findall(r"^    (\w+): ", arguments, re.MULTILINE)
-    for line in re.findall(r"^    (\S.*?): ", arguments + figures, re.MULTILINE):
-        assert all(f"`{word}`" in text for word in line.split(", "))
-    assert all(
-        f"`{word}` (default `{value}`)" in text for word, value in METRICS[name].defaults.items()
-    )
-
-
-def test_publishing_a_metric_brings_its_space(spaces):
-    for place in (Path("purity"), FOLDER / "purity.py"):
-        lines: list[str] = []
-        publish(place, "org/purity", repo_type="space", dry_run=True, report=lines.append)
-        listed = [line.split()[-1] for line in lines]
-        assert listed[:-2] == sorted(path.name for path in (spaces / "purity").iterdir())
-    with pytest.raises(InputError, match=r"purity cannot be published: .* publish it as 'purity'"):
-        publish(Path("purity"), "org/other", repo_type="space")
 
 
 @pytest.fixture(scope="module")

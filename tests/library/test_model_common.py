@@ -284,19 +284,6 @@ def test_attention_implementations_agree(name, all_saved):
     assert torch.equal(result(model, inputs_of(name)), result(eager, inputs_of(name)))
 
 
-@pytest.mark.parametrize("name", ENCODERS)
-def test_encoders_give_hidden_states_and_attentions(name, all_saved):
-    saved, batch, model = all_saved[name], inputs_of(name), build(name)
-    model.set_attn_implementation("eager")
-    output = model(**batch, output_hidden_states=True, output_attentions=True)
-    assert [state.shape[-1] for state in output.hidden_states] == [16] * 3
-    assert [weights.shape[:2] for weights in output.attentions] == [(4, 2)] * 2
-    model.config.output_hidden_states = True
-    assert model(**batch).attentions is None
-    model.set_input_embeddings(torch.nn.Embedding(WORDS, 16))
-    assert not saved.gives(model, atol=1e-8)
-
-
 @pytest.mark.parametrize(
     ("size", "multiple", "expected"), [(WORDS + 3, None, 63), (WORDS + 3, 8, 64), (40, None, 40)]
 )

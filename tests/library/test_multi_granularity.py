@@ -4,18 +4,13 @@ import numpy as np
 import pytest
 import torch
 from checkpoints import assembled, deep_attention_matching, dual_encoder, save
-from safetensors.torch import load_file
 from transformers import BertConfig
 
 from hf_dialemb.errors import InputError
 from hf_dialemb.methods import ranker as ranking
 from hf_dialemb.methods.dual_encoder import TRANSFORMER_METHOD as TOWERS
 from hf_dialemb.methods.layout import Truncation
-from hf_dialemb.methods.multi_granularity import (
-    MultiGranularityConfig,
-    MultiGranularityModel,
-    log_mean_probability,
-)
+from hf_dialemb.methods.multi_granularity import log_mean_probability
 
 LIMITS = {"max_context_tokens": 40, "max_response_tokens": 12}
 
@@ -147,37 +142,6 @@ def test_the_cosine_of_embeddings_is_the_mean_of_the_members_cosines(ensemble, f
     assert np.allclose(output.pooler_output.detach().numpy(), left, atol=1e-6)
 
 
-def test_layout_and_settings_are_the_members(ensemble, folders, examples):
-    member, config = ranking.load_ranker(folders["a"]), ensemble.model.config
-    counts = Truncation(), Truncation()
-    expected, actual = (
-        batch_of(member, examples, counts[0]),
-        batch_of(ensemble, examples, counts[1]),
-    )
-    assert actual.keys() == expected.keys()
-    assert all(torch.equal(actual[name], expected[name]) for name in actual)
-    assert str(counts[0]) == str(counts[1])
-    assert (config.max_context_tokens, config.max_response_tokens, config.granularity) == (
-        40,
-        12,
-        None,
-    )
-    assert config.marker_ids == member.model.config.marker_ids
-
-
-def test_it_is_saved_as_one_file(ensemble, tmp_path):
-    folder = save(ensemble, tmp_path / "ensemble")
-    assert [path.name for path in (tmp_path / "ensemble").glob("*.safetensors")] == [
-        "model.safetensors"
-    ]
-    assert load_file(f"{folder}/model.safetensors").keys() == ensemble.model.state_dict().keys()
-    MultiGranularityModel.from_pretrained(folder).save_pretrained(tmp_path / "again")
-    for name in ("config.json", "model.safetensors"):
-        assert (tmp_path / "again" / name).read_bytes() == (
-            tmp_path / "ensemble" / name
-        ).read_bytes()
-
-
 def test_matchers_make_an_ensemble_that_ranks_but_does_not_embed(
     matchers, folders, examples, tmp_path
 ):
@@ -194,14 +158,6 @@ def test_matchers_make_an_ensemble_that_ranks_but_does_not_embed(
     ):
         with pytest.raises(InputError, match="embeds neither; rank candidates with it"):
             attempt()
-    configs = [
-        ranking.load_ranker(folder).model.config.to_diff_dict()
-        for folder in (folders["a"], matchers[0])
-    ]
-    with pytest.raises(
-        InputError, match="got dual_encoder and deep_attention_matching, expected rankers that take"
-    ):
-        MultiGranularityConfig(members=configs)
 
 
 def test_members_that_do_not_fit_together_are_refused(
@@ -222,5 +178,3 @@ def test_members_that_do_not_fit_together_are_refused(
     ):
         with pytest.raises(InputError, match=message):
             assembled(paths)
-    with pytest.raises(InputError, match="members: got a model of type None, expected"):
-        MultiGranularityConfig(members=[{}])

@@ -297,12 +297,6 @@ def test_malformed_records_are_left_out_with_one_warning_up_to_a_fifth(tmp_path,
     assert len(read(tmp_path, "sgd", files, "dev")) == 17
     (warning,) = [record.getMessage() for record in caplog.records]
     assert ": left out 4 of 21, which cannot be read:\n" in warning
-    assert warning.count("dialogues_001.json: record") == 3, "examples"
-    good = {
-        "dialogue_id": "a",
-        "services": [],
-        "turns": [{"speaker": "USER", "utterance": "Hi", "frames": []}],
-    }
     for records in ([{}, good, good, 3], [{}, 3]):
         files = {"dev/dialogues_001.json": records}
         with pytest.raises(

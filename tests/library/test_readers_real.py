@@ -14,13 +14,11 @@ import pytest
 from hf_dialemb.data import (
     CORPORA,
     MissingFilesError,
-    describe,
     find_source,
     get_corpus,
     load_examples,
     single_domain,
 )
-from hf_dialemb.errors import InputError
 
 pytestmark = [
     pytest.mark.slow,
@@ -77,15 +75,14 @@ def check_what_is_known(name, *splits):
             }
             assert intents
             assert "NONE" not in intents
-            counts = dict(line.strip().rsplit("  ", 1) for line in describe(splits[1]).splitlines())
-            counts = {name.strip(): value for name, value in counts.items()}
-            assert [counts[name] for name in ("dialogues", "turns", "labels")] == [
-                "2,482",
-                "48,726",
-                "17",
-            ]
-            assert counts["user"] == counts["assistant"] == "24,363 turns"
-            assert "duplicate dialogues" not in counts or counts["duplicate dialogues"][0] == "0"
+            assert len(splits[1]) == 2_482
+            roles = Counter(turn.role for dialogue in splits[1] for turn in dialogue.turns)
+            assert roles == {"user": 24_363, "assistant": 24_363}
+            assert len({domain for dialogue in splits[1] for domain in dialogue.domains}) == 17
+            texts = {
+                tuple(turn.content.lower() for turn in dialogue.turns) for dialogue in splits[1]
+            }
+            assert len(texts) == 2_482
         case "multiwoz":
             assert [len(single_domain(split)) for split in splits] == [2_494, 204, 226]
             assert all(
@@ -149,9 +146,6 @@ def test_sizes_ids_roles_and_labels(name):
         for split, items in splits.items()
     }
     assert found == FIGURES[name]["splits"]
-    for split in set(corpus.splits) - set(splits) - {"train"}:
-        with pytest.raises(InputError, match=f"split {split} of corpus {name} gave nothing"):
-            load_examples(name, None, split)
     items = [item for each in splits.values() for item in each]
     identifiers = {item.id for item in items}
     assert len(identifiers) == len(items)
@@ -179,8 +173,3 @@ def test_sizes_ids_roles_and_labels(name):
         assert [
             len({each.turns[0].intents for each in split}) for split in splits.values()
         ] == INTENTS[name]
-    if name == "snips":
-        turns = [each.turns[0] for each in splits["test"]]
-        assert sum(len(turn.slots) for turn in turns) > len(turns)
-        for turn in turns:
-            assert all(value and value in " ".join(turn.content.split()) for _, value in turn.slots)

@@ -9,25 +9,8 @@ from training_runs import train, values_of
 
 from hf_dialemb.encoders.load_encoder import load_encoder
 from hf_dialemb.methods import batching
-from hf_dialemb.methods.batching import batches
-from hf_dialemb.storage.hardware import bfloat16_where_faster, multiplies_bfloat16
 
 MODELS = ("all-MiniLM-L6-v2", "dialogue-minilm")
-
-
-@pytest.mark.parametrize("most", [1, 7, 64, 10_000])
-def test_every_row_is_in_a_batch_of_bounded_tokens(most):
-    lengths = np.random.default_rng(0).integers(0, 40, size=300)
-    parts = batches(lengths.tolist(), most)
-    assert sorted(np.concatenate(parts).tolist()) == list(range(300))
-    assert all(len(rows) == 1 or len(rows) * lengths[rows].max() <= most for rows in parts)
-    assert (np.diff(lengths[np.concatenate(parts)]) <= 0).all()
-    assert batches([], most) == []
-
-
-def test_a_batch_ends_where_padding_would_cost_more_than_another():
-    assert [len(rows) for rows in batches([40] * 4 + [4] * 20, 1_000)] == [4, 20]
-    assert [len(rows) for rows in batches([40, 39] * 10, 1_000)] == [20]
 
 
 @pytest.fixture(scope="module")
@@ -60,16 +43,6 @@ def test_bfloat16_gives_nearly_the_vectors_of_float32(model, texts, sample_dialo
     assert cosines(plain.encode(few), quick.encode(few)).min() > 0.999
     assert quick.encode(few).dtype == np.float32
     assert plain.fingerprint != quick.fingerprint
-
-
-@pytest.mark.skipif(not multiplies_bfloat16(), reason="the processor does not multiply bfloat16")
-def test_bfloat16_where_faster_gives_nearly_the_same_vectors(texts):
-    encoder = load_encoder("dialogue-minilm")
-    plain = encoder.encode_utterances(texts)
-    with bfloat16_where_faster():
-        quick = encoder.encode_utterances(texts)
-    assert not np.array_equal(quick, plain)
-    assert cosines(plain, quick).min() > 0.999
 
 
 QUICK = {

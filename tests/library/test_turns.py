@@ -59,25 +59,6 @@ def test_what_is_asked_of_one_is_asked_about_them():
     assert "dog" not in " ".join(turns)
 
 
-def test_slots_are_asked_for_beside_what_speakers_ask():
-    slot = ("hotel-book_stay", "two nights")
-    turns = (
-        *TALK.turns,
-        Turn("assistant", "how long?"),
-        Turn("user", "for two nights", slots=(slot,)),
-    )
-    asked = [
-        TurnsExamples([Dialogue(turns)], TurnsConfig(window=6), seed=0).example(0, index)
-        for index in range(2)
-    ]
-    questions = {
-        example.questions[0]: example.turns[example.answers[0]].partition(": ")[2]
-        for example in asked
-    }
-    assert questions.pop("What is the book stay?") == "for two nights"
-    assert list(questions.values()) == ["We live in a flat in Bonn"]
-
-
 def test_turns_were_said_before_the_question_and_one_answers():
     examples = examples_of(ROOM, window=3)
     drawn = [(index, examples.example(epoch, index)) for index in range(2) for epoch in range(20)]
@@ -89,7 +70,6 @@ def test_turns_were_said_before_the_question_and_one_answers():
         assert start + answers[0] in ([2], [0, 4])[index]
         assert "a taxi" not in questions or start == 0
     assert len({item.turns for _, item in drawn}) > 3
-    assert any(len(item.questions) == 2 for _, item in drawn)
     with pytest.raises(InputError, match="turns: got no question from 1 dialogues"):
         examples_of(Dialogue(ROOM.turns))
 
@@ -135,24 +115,3 @@ def test_the_loss_is_the_cross_entropy_of_the_vectors_of_turns(tiny_bert):
     assert output.loss.item() == pytest.approx(torch.stack(losses).mean().item(), abs=1e-5)
     assert output.pooler_output.shape == (4, 16)
     assert output.similarities.shape == (4, 13, 1)
-
-
-def test_turns_that_do_not_fit_beside_the_answer_are_absent(tiny_bert):
-    model, tokenizer = TurnsModel.from_backbone(tiny_bert, window=5, max_tokens=128)
-    long = tuple(f"{word} " * 100 for word in ("hotel", "taxi", "train", "north", "cheap"))
-    batch = collate(
-        [Asked(long, ("which?", "what?"), (3, 0))], tokenizer, model.config, Truncation()
-    )
-    assert batch["keys"][0].bool().tolist() == [
-        True,
-        False,
-        False,
-        False,
-        True,
-        True,
-        False,
-        False,
-        False,
-    ]
-    assert batch["answers"].tolist() == [[1, -1, -1, -1]]
-    assert batch["session_mask"].sum() == 2 + 2 * 126  # as many as each turn may have

@@ -199,14 +199,6 @@ def test_the_best_checkpoint_is_the_earlier_of_equal_ones(tmp_path):
         best_checkpoints(tmp_path, 5)
 
 
-def keeping(**settings):
-    return {
-        "config": "dual_encoder_multiwoz",
-        "size": 5,
-        "overrides": {**settings, "exclude": "none"},
-    }
-
-
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
@@ -236,16 +228,6 @@ def keeping(**settings):
             {"size": 600, "overrides": {"num_train_epochs": 600}},
             "granularities: got 600, but each response has",
         ),
-        (
-            keeping(num_train_epochs=4),
-            "size: got 5, but the baseline keeps only 4 checkpoints; save more",
-        ),
-        (
-            keeping(num_train_epochs=3.5, max_steps=-1),
-            "the baseline keeps only 4 checkpoints; save more",
-        ),
-        (keeping(save_strategy="steps", save_steps=3, max_steps=7), "keeps only 3 checkpoints"),
-        (keeping(save_total_limit=2), "the baseline keeps only 2 checkpoints"),
     ],
 )
 def test_what_cannot_be_an_ensemble_is_refused_before_anything_is_trained(

@@ -133,7 +133,7 @@ def test_similarity_is_correlation_with_scores_or_zero(scored, caplog):
     rising = scored([SentencePair("q", str(n), score=float(n)) for n in range(6)])
     assert set(figures(rising.measure(Given(lambda text: [1.0, 2.0]), [0])).values()) == {0}
     assert "undefined and counts as 0" in caplog.text
-    for pair in (SentencePair("a", "b", label="x"), SentencePair("a", "b", score=1.0)):
+    for pair in (SentencePair("a", "b"), SentencePair("a", "b", score=1.0)):
         with pytest.raises(InputError, match="different scores, expected at least two"):
             scored([pair] * 3)
 

@@ -4,7 +4,6 @@ Published dialogue corpora in their original formats, your own files, and object
 objects.
 """
 
-from .audit.statistics import describe
 from .corpus import CORPORA, get_corpus
 from .jsonl import read_jsonl, write_jsonl
 from .loading import iterate_dialogues, load_dialogues
@@ -15,7 +14,6 @@ __all__ = [
     "CORPORA",
     "MissingFilesError",
     "Source",
-    "describe",
     "find_source",
     "get_corpus",
     "iterate_dialogues",

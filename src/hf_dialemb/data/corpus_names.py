@@ -10,7 +10,7 @@ from ..errors import InputError
 from .corpus import ALL, CORPORA, get_corpus, unknown_corpus
 from .published import find_source
 from .reading_options import ReadingOptions
-from .source import MissingFilesError, Source, files_within
+from .source import Source, files_within
 
 REGISTERED, OWN, HUB = "registered", "own", "hub"  # a corpus by name, a path, a dataset on the Hub
 
@@ -115,24 +115,6 @@ def data_hash(corpus: str, data_dir: str | Path | None = None) -> str | None:
     known = get_corpus(with_split(corpus)[0])
     source = find_source(known, data_dir)
     return None if source is None else _hash_source(source.path, tuple(sorted(known.patterns)))
-
-
-def files_behind(corpus: str, data_dir: str | Path | None = None) -> list[Path]:
-    """List the files that a corpus is read from.
-
-    None for a dataset on the Hub and for files that are gone.
-    """
-    name = with_split(corpus)[0]
-    if name not in CORPORA:
-        path = Path(corpus).expanduser()
-        return list(files_of(path)) if path.exists() else []
-    try:
-        source = find_source(get_corpus(name), data_dir)
-    except MissingFilesError:
-        return []
-    if source is None:
-        return []
-    return [source.path] if source.path.is_file() else list(files_within(source.path))
 
 
 def files_of(path: Path) -> Iterator[Path]:

@@ -23,6 +23,7 @@ from ..encoders.specs import find_encoder
 from ..encoders.stored_vectors import stored_vectors
 from ..errors import InputError
 from ..hooks import entries
+from ..ranges import check_range
 from ..storage.files import check_writable, write_text_atomically
 from ..storage.run_folder import RunFolder
 from .results.contamination import marked
@@ -197,8 +198,7 @@ def check_request(
         )
     if not len(seeds):
         raise InputError("seeds: got none, expected at least one; pass for example 0 1 2")
-    if limit is not None and limit < 2:
-        raise InputError(f"limit: got {limit}, expected at least 2; leave it out to take all")
+    check_range("limit", limit, 2)
     if output is not None:
         check_writable(output)
     if output is not None and output.suffix == ".md":

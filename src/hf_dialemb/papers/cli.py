@@ -26,15 +26,15 @@ example: dialemb papers ensemble --config dual_encoder_multiwoz --corpus multiwo
 example: dialemb papers ensemble --config dual_encoder_multiwoz --corpus train.jsonl --dev dev.jsonl
   --test test.jsonl --output runs/mine"""
 _CONVERT = """\
-The input is PLATO's parameters of paddle (a file, a folder or model.tar.gz), PLATO.pt of its port
-to torch, or a .best_model.pkl of dial2vec's program. Encoders that transformers reads
-(aws-ai/dse-*, TODBERT/*, sergioburdisso/dialog2flow-*) need no conversion: give their name as
---model or --backbone.
+The input is PLATO's parameters of paddle (a file, or the folder that tar unpacks from
+model.tar.gz), PLATO.pt of its port to torch, or a .best_model.pkl of dial2vec's program. Encoders
+that transformers reads (aws-ai/dse-*, TODBERT/*, sergioburdisso/dialog2flow-*) need no conversion:
+give their name as --model or --backbone.
 
 No code in a pickle runs. The command prints the fate of every key, and writes it to conversion.json
 beside the weights.
 
-example: dialemb papers convert model.tar.gz --vocab vocab.txt --output plato"""
+example: dialemb papers convert model --vocab vocab.txt --output plato"""
 _UNIFY = """\
 example: dialemb papers corpus unify sgd multiwoz --data-dir data --output unified
 example: dialemb papers corpus unify woz2 kvret --licence research --output unified"""
@@ -169,7 +169,7 @@ def _ensemble(options: argparse.Namespace) -> None:
 def _add_convert(group: Commands) -> None:
     summary = "turn a checkpoint of PLATO into one that this package loads"
     parser = _command(group, "convert", _convert, summary, _CONVERT)
-    parser.add_argument("source", metavar="input", help="file, folder or archive with the weights")
+    parser.add_argument("source", metavar="input", help="file or folder with the weights")
     parser.add_argument("--output", type=Path, required=True, help="new folder to write")
     parser.add_argument(
         "--vocab", help="WordPiece vocabulary (default: vocab.txt beside the weights)"

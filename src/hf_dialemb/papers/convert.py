@@ -41,7 +41,7 @@ def convert(
 ) -> Path:
     """Convert PLATO, or dial2vec's checkpoint over PLATO, into a new folder.
 
-    The source is a file, a folder or a tar archive.
+    The source is a file or a folder, such as that of PLATO's unpacked archive.
 
     The vocabulary, one token a line, is by default the ``vocab.txt`` beside the weights.
     ``report`` receives a line for every key. An InputError says that the output exists, the source

@@ -68,21 +68,11 @@ def _render_training(config: Mapping[str, Any]) -> str:
     measured = f"measured among {config['candidates']['num_candidates']}"
     if drawn is not None:
         measured += f" in {drawn:,} drawn dialogues"
-    lines = [
+    return (
         f"Each run: {baseline['examples']:,} responses of {baseline['dialogues']:,} dialogues, "
         f"{taken} steps of {batch} ({epochs} epochs), the true response among "
-        f"{recipe['num_candidates']}; {measured}."
-    ]
-    for target, probe in (("words", _WORDS), ("acts", _ACTS)):
-        analyses = config.get("analyses", {})
-        facts = next((analyses[name] for name in analyses if name.startswith(probe)), None)
-        if facts is not None:
-            contexts = facts["contexts"]
-            lines.append(
-                f"Probes of {target}: {facts['classes']:,} classes, {contexts['train']:,} contexts "
-                f"of train, {contexts['test']:,} of test."
-            )
-    return "\n".join(lines) + "\n"
+        f"{recipe['num_candidates']}; {measured}.\n"
+    )
 
 
 def _render(table: _Table, rows: Sequence[Row]) -> str:

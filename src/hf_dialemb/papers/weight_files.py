@@ -9,12 +9,9 @@ and dimensions, and the values. All numbers are little-endian.
 
 import pickle
 import struct
-import tarfile
-import zlib
 from collections.abc import Iterator, Mapping
 from math import prod
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import IO
 
 import torch
@@ -26,36 +23,25 @@ from ..storage.pretrained import short_reason
 _RESERVED = 256
 # numeric values of paddle's VarType
 _TYPES = {2: torch.int32, 3: torch.int64, 4: torch.float16, 5: torch.float32, 6: torch.float64}
-_ARCHIVES = (".tar", ".tar.gz", ".tgz")
 _WEIGHTS = (".pdparams", ".pt", ".np")
 _VOCABULARY = "vocab.txt"
 
 
 def read_source(path: Path) -> tuple[Mapping[str, Tensor], str | None]:
-    """Return the tensors of a file, a tar archive or a folder, and its vocabulary.
+    """Return the tensors of a file or of the only such file in a folder, and its vocabulary.
 
     The latter is the text of the ``vocab.txt`` beside them, if any.
 
     An InputError says that the path holds no or several files of weights, or a file cannot be read.
     """
     if path.is_dir():
-        return _read_folder(path, path)
+        return _read_folder(path)
     if not path.is_file():
         raise InputError(f"'{path}': got no such file or folder, expected PLATO's weights")
-    if not path.name.endswith(_ARCHIVES):
-        return _read_file(path), _only_text(list(path.parent.glob(_VOCABULARY)))
-    with TemporaryDirectory() as folder:
-        try:
-            with tarfile.open(path) as archive:
-                archive.extractall(folder, filter="data")
-        except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
-            raise InputError(
-                f"'{path}' is cut off or damaged ({type(error).__name__}: {error}); fetch it again"
-            ) from None
-        return _read_folder(Path(folder), path)
+    return _read_file(path), _only_text(list(path.parent.glob(_VOCABULARY)))
 
 
-def _read_folder(folder: Path, source: Path) -> tuple[Mapping[str, Tensor], str | None]:
+def _read_folder(folder: Path) -> tuple[Mapping[str, Tensor], str | None]:
     files = [
         file
         for file in sorted(folder.rglob("*"))
@@ -64,7 +50,7 @@ def _read_folder(folder: Path, source: Path) -> tuple[Mapping[str, Tensor], str 
     if len(files) != 1:
         names = ", ".join(file.name for file in files) or "none"
         raise InputError(
-            f"'{source}': got {len(files)} files of weights ({names}), expected one, such as "
+            f"'{folder}': got {len(files)} files of weights ({names}), expected one, such as "
             "PLATO.pdparams or PLATO.pt; name the file itself"
         )
     return _read_file(files[0]), _only_text(list(folder.rglob(_VOCABULARY)))

@@ -35,6 +35,7 @@ _RUN_RANGES = {
     "rank": Range(1),
     "dropout": Range(0, 1),
     "average_with_backbone": Range(0, 1),
+    "center": Range(0, 1),
 }
 _TRAINING_RANGES = {
     "learning_rate": ABOVE_ZERO,
@@ -100,8 +101,8 @@ class RunArguments(ReadingOptions):
             choose a checkpoint.
         granularity_model: For rankers with a granularity: folder of the ranker that compares
             responses.
-        center: After training, store the mean embedding of up to 500 training dialogues and
-            subtract it from every embedding: what all dialogues share tells them not apart.
+        center: After training, subtract this share, 0 to 1, of the mean embedding of up to 500
+            training dialogues: what all dialogues share tells them not apart.
         learning_rate_schedule: official: warm up over a tenth of the number of examples, then 1 -
             steps/examples.
         resume: Continue from the last complete checkpoint in output_dir.
@@ -129,7 +130,7 @@ class RunArguments(ReadingOptions):
     head_learning_rate: float | None = None
     dev_candidates: str | None = None
     granularity_model: str | None = None
-    center: bool = False
+    center: float = 0.0
     learning_rate_schedule: Literal["trainer", "official"] = "trainer"
     resume: bool = True
 

@@ -234,7 +234,7 @@ def _finish(
         if settings.run.average_with_backbone:
             _average(model, str(backbone), settings)
         if settings.run.center:
-            _center(model, trainer, dialogues)
+            _center(model, trainer, dialogues, settings.run.center)
 
 
 def check_finite(model: nn.Module, log: Sequence[dict[str, float]]) -> None:
@@ -271,11 +271,11 @@ def _average(model: MethodModel, backbone: str, settings: Settings) -> None:
 
 
 def _center(
-    model: DialogueEncoder, trainer: DialogueTrainer, dialogues: Sequence[Dialogue]
+    model: DialogueEncoder, trainer: DialogueTrainer, dialogues: Sequence[Dialogue], share: float
 ) -> None:
-    """Store the mean embedding of some training dialogues as the centre."""
+    """Store a share of the mean embedding of some training dialogues as the centre."""
     rows = np.random.default_rng(trainer.args.seed).permutation(len(dialogues))[:_CENTER_SAMPLE]
     vectors = encode(
         model, trainer.collator.tokenizer, [dialogues[row] for row in rows], show_progress=True
     )
-    model.center.add_(torch.from_numpy(vectors.mean(axis=0)).to(model.center))
+    model.center.add_(share * torch.from_numpy(vectors.mean(axis=0)).to(model.center))

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -167,44 +166,3 @@ def test_an_installed_method_goes_by_its_name(monkeypatch, tmp_path):
     monkeypatch.setattr(hf_dialemb.methods, "METHODS", Registry("methods", {}))
     method = get_method("simcse")
     assert (method.title, origin(method)) == ("SimCSE", str(tmp_path / "own_package.py"))
-
-
-@pytest.mark.habit("a run of a method that is not registered", "says to register it")
-def test_a_run_of_an_unknown_method_says_to_register_it(tiny_bert, tmp_path, refused):
-    shutil.copytree(tiny_bert, tmp_path / "run")
-    config = (
-        (tmp_path / "run" / "config.json").read_text().replace('"bert"', '"hf-dialemb-wordsim"')
-    )
-    (tmp_path / "run" / "config.json").write_text(config)
-    (tmp_path / "run" / "training_settings.json").write_text('{"method": "wordsim"}')
-    for command in (("evaluate", "--corpus", "sample/dev"), ("export",)):
-        sentence = refused(*command, "--model", tmp_path / "run", "--output", tmp_path / "output")
-        assert (
-            "method wordsim, which is not registered; name its file (--method FILE.py)" in sentence
-        )
-
-
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
-        (None, "no such file"),
-        ("METHOD = 3", "expected METHOD = hf_dialemb.Method"),
-        (
-            "import nowhere",
-            "cannot be imported (ModuleNotFoundError: No module named 'nowhere'); correct it",
-        ),
-    ],
-)
-def test_a_file_without_a_method_is_refused(content, sentence, tmp_path, refused):
-    if content is not None:
-        (tmp_path / "mine.py").write_text(content)
-    output = ("--output", tmp_path / "output")
-    assert sentence in refused("train", "sample", "--method", tmp_path / "mine.py", *output)
-    assert sentence in refused("embed", "sample", "--method", tmp_path / "mine.py", *output)
-    assert "leave it out" in refused("embed", "sample", "--method", "dse", *output)
-
-
-def test_another_method_of_its_name_is_refused(file):
-    hf_dialemb.register(file)
-    with pytest.raises(InputError, match="another method has this name"):
-        hf_dialemb.register(replace(get_method("simcse"), title="Another"))

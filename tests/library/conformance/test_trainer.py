@@ -197,9 +197,8 @@ def test_callbacks_of_a_training_are_called(tiny_bert, sample_dialogues, tmp_pat
 def test_a_last_batch_of_one_is_left_out(training, sample_dialogues):
     arguments = {"max_steps": -1, "num_train_epochs": 1, "per_device_train_batch_size": 4}
     trainer = training(DSEModel, arguments)
-    examples, last = len(trainer.examples), len(trainer.examples) % 4
+    examples = len(trainer.examples)
     trainer = training(DSEModel, {**arguments, "per_device_train_batch_size": examples - 1})
-    assert last or examples
     assert np.isfinite(trainer.train().training_loss)
     assert trainer.state.global_step == 1
 

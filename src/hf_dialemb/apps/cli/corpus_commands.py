@@ -105,15 +105,6 @@ def add(commands: Commands) -> None:
     )
     add_command(
         actions,
-        "stats",
-        _stats,
-        "count what is in a corpus",
-        "example: dialemb corpus stats sgd --data-dir data",
-        {**corpus_options("test")},
-        conversations("corpus"),
-    )
-    add_command(
-        actions,
         "show",
         _show,
         "print one dialogue",
@@ -228,12 +219,6 @@ def _dialogues(options: argparse.Namespace) -> Iterator[Dialogue]:
 
     more = named(options, "data_dir", "split")
     return iterate_dialogues(options.corpus, **more, **reading_of(options))
-
-
-def _stats(options: argparse.Namespace) -> None:
-    from ...data import describe
-
-    say(describe(_dialogues(options)))
 
 
 def _show(options: argparse.Namespace) -> None:

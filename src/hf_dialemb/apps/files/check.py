@@ -6,14 +6,14 @@ Every problem of your own conversations, with its place and its remedy.
 import re
 from collections import Counter
 from collections.abc import Iterator
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from ...data.audit.statistics import content_hash
 from ...data.corpus import ALL
 from ...data.corpus_names import OWN, REGISTERED, check_no_split, form_of
 from ...data.reading_options import ReadingOptions
-from ...dialogue import Dialogue
+from ...dialogue import Dialogue, plain
 from ...errors import InputError
 from .account import Account
 from .findings import Notes, Problem
@@ -47,8 +47,7 @@ def check(
     form = form_of(name, options)
     if form == REGISTERED:
         raise InputError(
-            f"corpus {name}: got a published corpus, expected conversations of your own; "
-            "'dialemb corpus stats' counts the malformed records of a published corpus"
+            f"corpus {name}: got a published corpus, expected conversations of your own"
         )
     notes = Notes(options)
     notes.account = account or Account()
@@ -79,7 +78,7 @@ def check(
 
 def _warnings(dialogue: Dialogue, place: str, places: dict[bytes, str]) -> Iterator[str]:
     turns = dialogue.turns
-    first = places.setdefault(content_hash(dialogue), place)
+    first = places.setdefault(_content_hash(dialogue), place)
     if first != place:
         yield f"got the same turns as {first}; delete one of the two, unless both took place"
     if len(turns) == 1:
@@ -89,3 +88,13 @@ def _warnings(dialogue: Dialogue, place: str, places: dict[bytes, str]) -> Itera
             f"got one speaker only ({turns[0].role}), expected two; look whether the speakers' "
             "names are right"
         )
+
+
+def _content_hash(dialogue: Dialogue) -> bytes:
+    """Return 8 bytes that do not depend on the case and the white space of the turns."""
+    whole = blake2b(digest_size=8)
+    for turn in dialogue.turns:
+        # JSON can hold a lone surrogate.
+        text = plain(turn.content).encode("utf-8", "surrogatepass")
+        whole.update(turn.role.encode() + b"\t" + text + b"\n")
+    return whole.digest()

@@ -27,7 +27,7 @@ from ...errors import InputError
 from ...metrics.next_utterance import EXPECTED, OFFICIAL, example_scores
 from ..results.rows import Row
 from .task import CorpusPart, Problem, ask_encoder, item_percentage
-from .task_texts import TextVectors, correct_candidates, last_words, row_cosines, sizes_of
+from .task_texts import TextVectors, correct_candidates, given_selections, last_words, row_cosines
 
 if TYPE_CHECKING:
     from ...methods.ranker import LoadedRanker
@@ -58,7 +58,7 @@ def load_selections(part: CorpusPart) -> Problem:
 
     Candidates are the same whatever the limit.
     """
-    results, config = (_given if part.kind == "response-selection" else _drawn)(part)
+    results, config = (given_selections if part.kind == "response-selection" else _drawn)(part)
     selections = part.sample(results)
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
@@ -78,22 +78,6 @@ def load_selections(part: CorpusPart) -> Problem:
         "context_words": CONTEXT_WORDS,
     }
     return Problem({**sizes, **config}, measure)
-
-
-def _given(part: CorpusPart) -> tuple[list[ResponseSelection], dict[str, Any]]:
-    every = part.examples()
-    selections = [selection for selection in every if selection.correct]
-    if not selections or min(len(selection.responses) for selection in selections) < 2:
-        got = (
-            "a context with one response"
-            if selections
-            else f"{len(every)} contexts, none with a correct response"
-        )
-        raise part.error(
-            f"got {got}, expected two responses or more to choose from, one of them correct; "
-            "choose another split"
-        )
-    return selections, sizes_of(selections, len(every) - len(selections))
 
 
 def _drawn(part: CorpusPart) -> tuple[list[ResponseSelection], dict[str, Any]]:

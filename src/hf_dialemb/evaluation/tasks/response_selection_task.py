@@ -101,14 +101,11 @@ def load_contexts(part: CorpusPart) -> Problem:
     given = part.kind == "response-selection"
     draw, sizes = selections_of(part)
     if not draw(0):
-        got = "no context with a correct response"
-        if not given:
-            got = (
-                f"{sizes['contexts']} responses after {task_texts.FEWEST_TURNS} turns or more, "
-                f"none with {task_texts.OTHERS} of "
-            )
-            got += "its role that say something else in other dialogues"
-        raise part.error(f"got {got}; choose another split or corpus, or raise the limit")
+        raise part.error(
+            f"got {sizes['contexts']} responses after {task_texts.FEWEST_TURNS} turns or more, "
+            f"none with {task_texts.OTHERS} of its role that say something else in other "
+            "dialogues; choose another split or corpus, or raise the limit"
+        )
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
         repeats = [draw(seed) for seed in (seeds[:1] if given else seeds)]
@@ -142,10 +139,8 @@ def selections_of(
     Given contexts are the same for all seeds.
     """
     if part.kind == "response-selection":
-        every = part.examples()
-        answered = [selection for selection in every if selection.correct]
-        selections = part.sample(answered)
-        sizes = task_texts.sizes_of(selections, len(every) - len(answered))
+        given, sizes = task_texts.given_selections(part)
+        selections = part.sample(given)
         return lambda seed: selections, {"contexts": len(selections), **sizes}
     dialogues = part.dialogues()
     results = task_texts.responses_of(dialogues)

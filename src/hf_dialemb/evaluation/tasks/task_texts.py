@@ -15,6 +15,7 @@ from ...data.examples import ResponseSelection
 from ...dialogue import Dialogue, plain
 from ...encoders import Encoder
 from ...metrics.vectors import COSINE_STEPS, require
+from .task import CorpusPart
 
 OTHERS = 99  # how many other responses are drawn for each context
 FEWEST_TURNS = 2  # in a context; a single turn is an utterance
@@ -77,14 +78,28 @@ class Response(NamedTuple):
     content: str
 
 
-def sizes_of(selections: Sequence[ResponseSelection], unanswered: int) -> dict[str, Any]:
-    """Return the numbers of candidates, and of selections that were left out."""
+def given_selections(part: CorpusPart) -> tuple[list[ResponseSelection], dict[str, Any]]:
+    """Load the contexts whose candidates a corpus gives, and the numbers of candidates.
+
+    Contexts without a correct response are left out.
+    """
+    every = part.examples()
+    selections = [selection for selection in every if selection.correct]
     counts = [len(selection.responses) for selection in selections]
-    fewest, most = min(counts, default=0), max(counts, default=0)
-    return {
-        "without_correct_response": unanswered,
-        "fewest_candidates": fewest,
-        "most_candidates": most,
+    if min(counts, default=0) < 2:
+        got = (
+            "a context with one response"
+            if selections
+            else f"{len(every)} contexts, none with a correct response"
+        )
+        raise part.error(
+            f"got {got}, expected two responses or more to choose from, one of them correct; "
+            "choose another split"
+        )
+    return selections, {
+        "without_correct_response": len(every) - len(selections),
+        "fewest_candidates": min(counts),
+        "most_candidates": max(counts),
     }
 
 

@@ -12,7 +12,6 @@ class SentencePair:
 
     first: str
     second: str
-    label: str = ""  # such as "entailment"
     score: float | None = None  # how similar they are, in the corpus's own range
     id: str = ""
 

@@ -10,7 +10,6 @@ from ...data.corpus import SPLITS, Corpus
 from ...dialogue import action_name
 from ...display import table_lines
 
-FREQUENT = 100  # an action that occurs more often is frequent: the paper trains on those alone
 _COUNTED_LABELS = ("domains", "acts", "main_acts", "original_acts", "slots", "intents")
 _COUNTED_BESIDE = ("actions", "dialogues", "counts")
 # whose figure is the number of distinct names
@@ -23,17 +22,10 @@ _COLUMNS = {
     "slots": "Slots",
     "actions": "Actions",
 }
-_MORE_COLUMNS = {
-    "labelled": "Labelled turns",
-    "frequent_actions": "Frequent actions",
-    "act_alone": "Acts alone",
-}
 
 
 def paper_table() -> dict[str, dict[str, Any]]:
     """Read Table 1 of the paper by the names of corpora.
-
-    The key "all twenty" has its totals (appendix A).
 
     The paper rounds the utterances, and counts acts by their own names.
     """
@@ -49,8 +41,7 @@ class Tally:
     The first six `counters` are the paper's statistics: in how many labelled turns each label
     stands, turns of one word among them. The actions are those of the utterances, the labelled
     turns of two words and more. ``counts`` has the numbers of ``turns``, ``labelled`` turns,
-    ``utterances``, utterances with acts alone (``act_alone``), and what was left out of train
-    (``excluded_dialogues``, ``excluded_turns``).
+    ``utterances``, and what was left out of train (``excluded_dialogues``, ``excluded_turns``).
     """
 
     def __init__(self) -> None:
@@ -87,7 +78,7 @@ class Tally:
             acts, slots = labels.get("acts", ()), labels.get("slots", ())
             if len(turn["text"].split()) > 1:
                 utterances.append(turn)
-                counts.update(utterances=1, act_alone=bool(acts and not slots))
+                counts["utterances"] += 1
                 if acts or slots:
                     self.counters["actions"][action_name(acts, slots)] += 1
         return utterances
@@ -104,52 +95,32 @@ class Tally:
             "dialogues": {split: dialogues[split] for split in SPLITS if dialogues[split]},
             **{kind: counts[kind] for kind in ("turns", "labelled", "utterances")},
             **{kind: len(self.counters[kind]) for kind in _LABELS},
-            "frequent_actions": sum(
-                count > FREQUENT for count in self.counters["actions"].values()
-            ),
-            "act_alone": counts["act_alone"],
             "excluded": {kind: counts[f"excluded_{kind}"] for kind in ("dialogues", "turns")},
         }
 
 
 def statistics(tallies: Iterable[tuple[Corpus, Tally]]) -> dict[str, Any]:
     """Return the figures of the corpora, and their totals."""
-    total, of_paper, corpora = Tally(), Tally(), {}
+    total, corpora = Tally(), {}
     quoted = paper_table()
     for corpus, tally in tallies:
         total.add(tally)
-        if corpus.name in quoted:
-            of_paper.add(tally)
         stated = {
             field: getattr(corpus, field) for field in ("source", "licence", "terms", "extract")
         }
         corpora[corpus.name] = {**stated, **tally.figures(), "paper": quoted.get(corpus.name)}
-    return {
-        "corpora": corpora,
-        "totals": {**total.figures(), "paper": None},
-        "totals_of_paper": {**of_paper.figures(), "paper": quoted["all twenty"]},
-    }
+    return {"corpora": corpora, "totals": {**total.figures(), "paper": None}}
 
 
 def figures_table(stats: Mapping[str, Any]) -> str:
-    """Return two tables of the corpora and their totals.
-
-    Figures beside the paper's, and figures that it lacks.
-    """
-    rows = {
-        **stats["corpora"],
-        "**those of the paper**": stats["totals_of_paper"],
-        "**all**": stats["totals"],
-    }
-    tables = []
-    for columns in (_COLUMNS, _MORE_COLUMNS):
-        lines = []
-        for name, figures in rows.items():
-            quoted = figures["paper"] or {}
-            cells = [
-                f"{figures[field]:,}" + (f" / {quoted[field]}" if field in quoted else "")
-                for field in columns
-            ]
-            lines.append([name, *cells])
-        tables.append("\n".join(table_lines(["Corpus"], list(columns.values()), lines)))
-    return "\n\n".join(tables)
+    """Return a table of the corpora and their totals, with the paper's figures beside ours."""
+    rows = {**stats["corpora"], "**all**": stats["totals"]}
+    lines = []
+    for name, figures in rows.items():
+        quoted = figures["paper"] or {}
+        cells = [
+            f"{figures[field]:,}" + (f" / {quoted[field]}" if field in quoted else "")
+            for field in _COLUMNS
+        ]
+        lines.append([name, *cells])
+    return "\n".join(table_lines(["Corpus"], list(_COLUMNS.values()), lines))

@@ -1,12 +1,9 @@
 """The plan of multi-granularity training: its runs, their settings, and their folders."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-from transformers import TrainingArguments
 
 from ...data import CORPORA, load_dialogues
 from ...data.corpus_names import is_own
@@ -150,7 +147,6 @@ class EnsemblePlan:
                 "checkpoint_selection: got last, expected contrastive_accuracy; set it in the "
                 "recipe"
             )
-        _check_checkpoints(settings.training, self.size)
         model_class: Any = method.model_class
         if self.similarity is None and not model_class.embeds:
             raise InputError(
@@ -171,19 +167,3 @@ class EnsemblePlan:
     def seeds(self) -> list[str]:
         """Name the runs that differ in the seed alone; the first is the baseline."""
         return [BASELINE, *(f"seed-{number}" for number in range(2, self.size + 1))]
-
-
-def _check_checkpoints(training: TrainingArguments, size: int) -> None:
-    """Refuse settings that leave too few checkpoints, as far as that is known before training."""
-    least, steps = float(training.save_total_limit or size), training.max_steps
-    if training.save_strategy == "epoch" and steps < 0:
-        least = min(least, math.ceil(training.num_train_epochs))
-    if training.save_strategy == "steps" and steps > 0 and training.save_steps >= 1:
-        least = min(least, math.ceil(steps / training.save_steps))
-    if least < size:
-        raise InputError(
-            f"size: got {size}, but the baseline keeps only {least:.0f} checkpoints; save more "
-            "often (save_strategy, "
-            "save_steps), keep more (save_total_limit), train for more epochs or choose a smaller "
-            "ensemble (--size)"
-        )

@@ -12,15 +12,12 @@ not attended to.
 """
 
 import math
-from collections.abc import Callable
-from functools import partial
 from itertools import pairwise
 from typing import ClassVar
 
 import torch
 from huggingface_hub.dataclasses import strict
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 from transformers import PreTrainedTokenizerBase
 from transformers import initialization as init
 
@@ -60,8 +57,6 @@ class DeepAttentionMatchingConfig(RankerConfig):
         vocab_size: Number of words after the corpus was counted.
         embedding_size: Width D of a word's vector and of all layers.
         num_blocks: Blocks of self-attention; each adds a level to that of the words.
-        chunk_size: Candidates of each context whose activations are in memory at once; they are
-            computed again in the backward pass, with the same gradients. None keeps all.
     """
 
     model_type = "dialemb-deep-attention-matching"
@@ -70,7 +65,6 @@ class DeepAttentionMatchingConfig(RankerConfig):
         "max_turn_tokens": Range(1),
         "embedding_size": Range(1),
         "num_blocks": Range(0),
-        "chunk_size": Range(1),
     }
 
     max_context_tokens: int = 450
@@ -81,7 +75,6 @@ class DeepAttentionMatchingConfig(RankerConfig):
     vocab_size: int | None = None
     embedding_size: int = 200
     num_blocks: int = 5
-    chunk_size: int | None = None
 
 
 class DeepAttentionMatchingModel(WordRanker):
@@ -144,13 +137,9 @@ class DeepAttentionMatchingModel(WordRanker):
         )
         levels = self._levels(ids, mask)
         texts = last_tokens(candidate_ids, candidate_mask, config.max_response_tokens)
-        learning = torch.is_grad_enabled()
-        size = config.chunk_size or (candidates if learning else max(1, _PAIRS // len(ids)))
-        match: Callable[..., Tensor] = self._match
-        if config.chunk_size is not None and learning:
-            match = partial(checkpoint, self._match, use_reentrant=False)
+        size = candidates if torch.is_grad_enabled() else max(1, _PAIRS // len(ids))
         parts = zip(*(tensor.split(size, dim=1) for tensor in texts), strict=True)
-        return torch.cat([match(*part, mask, *levels) for part in parts], dim=1), None
+        return torch.cat([self._match(*part, mask, *levels) for part in parts], dim=1), None
 
     def _levels(self, ids: Tensor, mask: Tensor) -> list[Tensor]:
         """Represent texts (B, N, L) at all levels, each (B, N, L, D)."""
