@@ -74,8 +74,10 @@ class Account:
         return f"{share} are in no turn and no metadata: {lost}; {REMEDY}"
 
     def lines(self) -> list[str]:
-        """Return the account in at most five lines."""
+        """Return the account in at most five lines; none without words."""
         total = self.left.total() + self.words.total()
+        if not total:
+            return []
         spoken, noted = self.words["said"], self.words["noted"]
         lines = [
             f"Words of long texts: {total:,}; in turns, names and metadata {spoken:,}, left out "

@@ -13,7 +13,7 @@ from typing import Any
 
 from ...errors import InputError
 from ...hooks import entries
-from .account import Account
+from .account import REMEDY, Account
 from .evidence import EARLIER, Layout, Record, flattened, is_known, is_transcript, value_at
 from .findings import Draft, Notes, Problem, from_record
 from .histories import IDS, continued, on_path
@@ -28,6 +28,7 @@ from .transcripts import draft_of_text
 Read = Callable[[], Iterable[tuple[str, Any]]]
 """Reads the records of a file, each with its place; an `InputError` is a damaged one."""
 
+_LISTED = 20  # fields that a sentence is about
 _SURVEYED = 1000  # records that show what fields are
 _PAUSE = timedelta(hours=4)  # that ends a conversation of people who have names
 _TICKET = re.compile(r"subject|priority|requester\w*|ticket\w*")
@@ -283,11 +284,14 @@ def _beside(item: Record, unit: Unit, threads: Mapping[str, int], has_replies: b
 
 def _unread(place: str, record: Any, notes: Notes) -> Iterator[tuple[str, Problem, str]]:
     """Say why a record holds no conversation; note it where it may be so."""
-    if not isinstance(record, Mapping | list) or (
-        isinstance(record, dict) and record.get("messages")
-    ):
+    is_object = isinstance(record, dict)
+    if not isinstance(record, dict | list) or (is_object and record.get("messages")):
         for problem in from_record(place, record).problems:
             yield place, problem, place
+    elif is_object and record and notes.options.strict:
+        fields = ", ".join(map(str, list(record)[:_LISTED]))
+        sentence = f"got an object with the fields {fields}, in which nobody says anything"
+        yield place, Problem(place, f"{sentence}; {REMEDY}"), place
     else:
         what = "in which nobody says anything" if record else "that is empty"
         notes.add(f"left out a record {what}", place)
@@ -325,7 +329,7 @@ def _holds(values: Sequence[Any]) -> bool:
         if isinstance(value, Mapping)
         or (
             isinstance(value, list)
-            and (len(value) > 1 or not all(isinstance(v, str | int) for v in value))
+            and (len(value) > 1 or not all(isinstance(v, str) for v in value))
         )
     ]
     texts = [value for value in filled if isinstance(value, str)]
