@@ -22,8 +22,10 @@ def opened(value: Any) -> Any:
         inner = parsed(value)
         return opened(inner) if isinstance(inner, Mapping | list) else value
     if isinstance(value, list):
+        if not value or not _attribute(value[0]):
+            return value
         pairs = [pair for item in value if (pair := _attribute(item))]
-        return opened(dict(pairs)) if pairs and len(pairs) == len(value) else value
+        return opened(dict(pairs)) if len(pairs) == len(value) else value
     if isinstance(value, date):
         return value.isoformat()
     if not isinstance(value, Mapping):

@@ -103,8 +103,10 @@ class RecordDrafts:
         """Return lists of messages in a message, such as the answers to a post."""
         lists = []
         for name, inner in flattened(item):
+            if not isinstance(inner, list) or not inner:
+                continue
             path = f"{unit.path}.{name.replace('/', '.')}[]"
-            if isinstance(inner, list) and path in self.tables.samples and not EARLIER.search(name):
+            if path in self.tables.samples and not EARLIER.search(name):
                 layout = self.tables.layout(path)
                 if layout.role and name not in unit.layout.text and self.tables.speaks(path):
                     lists.append((layout, inner))
@@ -284,13 +286,14 @@ def _beside(item: Record, unit: Unit, threads: Mapping[str, int], has_replies: b
 
 def _unread(place: str, record: Any, notes: Notes) -> Iterator[tuple[str, Problem, str]]:
     """Say why a record holds no conversation; note it where it may be so."""
-    is_object = isinstance(record, dict)
-    if not isinstance(record, dict | list) or (is_object and record.get("messages")):
+    fields = list(record) if isinstance(record, dict) else []
+    has_messages = isinstance(record, dict) and bool(record.get("messages"))
+    if has_messages or not isinstance(record, dict | list):
         for problem in from_record(place, record).problems:
             yield place, problem, place
-    elif is_object and record and notes.options.strict:
-        fields = ", ".join(map(str, list(record)[:_LISTED]))
-        sentence = f"got an object with the fields {fields}, in which nobody says anything"
+    elif fields and notes.options.strict:
+        names = ", ".join(map(str, fields[:_LISTED]))
+        sentence = f"got an object with the fields {names}, in which nobody says anything"
         yield place, Problem(place, f"{sentence}; {REMEDY}"), place
     else:
         what = "in which nobody says anything" if record else "that is empty"
