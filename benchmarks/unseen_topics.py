@@ -28,21 +28,24 @@ def figures(corpus: str, work: Path) -> dict[str, float]:
     dialogues = single_domain(hf_dialemb.load_dialogues(corpus))
     rows = np.random.default_rng(0).permutation(len(dialogues))[:MOST]
     topics = sorted({dialogues[row].domains[0] for row in rows})
-    half = {topic: place % 2 for place, topic in enumerate(topics)}
     parts: dict[int, list[Dialogue]] = {0: [], 1: []}
     for row in rows:
-        parts[half[dialogues[row].domains[0]]].append(dialogues[row])
+        parts[topics.index(dialogues[row].domains[0]) % 2].append(dialogues[row])
     values = defaultdict(list)
     for fitted in parts:
-        place = work / f"{corpus.replace('/', '-')}-{fitted}"
-        options = {"recipe": "own_minilm", "backbone": BACKBONE, "output_dir": place}
-        run = hf_dialemb.train("dial2vec", parts[fitted], **options)
+        run = hf_dialemb.train(
+            "dial2vec",
+            parts[fitted],
+            recipe="own_minilm",
+            backbone=BACKBONE,
+            output_dir=work / f"{corpus.replace('/', '-')}-{fitted}",
+        )
         for name, model in (("backbone", BACKBONE), ("fitted", run)):
             for part, measured in parts.items():
                 vectors = hf_dialemb.load_encoder(model).encode(measured)
                 labels = [dialogue.domains[0] for dialogue in measured]
-                seen = "seen" if part == fitted else "unseen"
-                values[f"{seen}, {name}"].append(100 * retrieval_scores(vectors, labels)["map"])
+                key = f"{'seen' if part == fitted else 'unseen'}, {name}"
+                values[key].append(100 * retrieval_scores(vectors, labels)["map"])
     return {name: float(np.mean(found)) for name, found in values.items()}
 
 
