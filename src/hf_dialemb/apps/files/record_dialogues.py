@@ -103,7 +103,7 @@ class RecordDrafts:
         """Return lists of messages in a message, such as the answers to a post."""
         lists = []
         for name, inner in flattened(item):
-            if not isinstance(inner, list) or not inner:
+            if not isinstance(inner, list):
                 continue
             path = f"{unit.path}.{name.replace('/', '.')}[]"
             if path in self.tables.samples and not EARLIER.search(name):
