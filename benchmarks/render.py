@@ -3,9 +3,8 @@
     python benchmarks/render.py [--check]
 
 A block between ``<!-- results: FILE -->`` and ``<!-- end -->`` is replaced by the table of that
-results file; ``<!-- results: FILE name=N -->`` shows the table N of a program's several. Between
-``<!-- forms -->`` and ``<!-- end -->`` stand the names of the forms in which conversations are
-read. The pages of docs/results, which stand beside results files, are written as the commands write
+results file; ``<!-- results: FILE name=N -->`` shows the table N of a program's several. The
+pages of docs/results, which stand beside results files, are written as the commands write
 them, and a card from the record beside it, with figures of docs/results.
 """
 
@@ -20,8 +19,6 @@ from pathlib import Path
 
 from encoder_tables import tables
 
-from hf_dialemb.apps.files.form import FOLDER, RECORD, TABLE, TEXT
-from hf_dialemb.apps.files.forms import FORMS
 from hf_dialemb.evaluation.evaluating import page_of
 from hf_dialemb.evaluation.results.result_tables import markdown_table
 from hf_dialemb.evaluation.results.rows import read_results
@@ -31,8 +28,6 @@ from hf_dialemb.papers.paper_tables import ensemble_tables
 
 ROOT = Path(__file__).parents[1]
 DOCS, CARDS = ROOT / "docs", ROOT / "model_cards"
-KINDS = {RECORD: "JSON and Parquet", FOLDER: "Folders", TABLE: "Tables", TEXT: "Text"}
-FORMS_BLOCK = re.compile(r"(<!-- forms -->\n).*?(<!-- end -->)", re.DOTALL)
 BLOCK = re.compile(r"(<!-- results: (\S+)(?: name=(\w+))? -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -53,21 +48,9 @@ def pages() -> Iterator[tuple[Path, str]]:
 
 def render(text: str) -> str:
     """Replace every block of a text by what its file says."""
-    text = BLOCK.sub(
+    return BLOCK.sub(
         lambda found: f"{found[1]}{table(ROOT / found[2], found[3] or 'table')}\n{found[4]}", text
     )
-    return FORMS_BLOCK.sub(lambda found: f"{found[1]}{forms_named()}\n{found[2]}", text)
-
-
-def forms_named() -> str:
-    """Name all forms in which conversations are read, in a sentence for each kind of file."""
-    sentences = []
-    for kind, title in KINDS.items():
-        names = sorted(
-            (form.name for form in FORMS.values() if form.container == kind), key=str.casefold
-        )
-        sentences.append(f"{title}: {'; '.join(names)}.\n")
-    return "\n".join(sentences)
 
 
 def table(path: Path, name: str) -> str:

@@ -61,8 +61,8 @@ class Registry(MutableMapping[str, Any]):
 
     The package's own, and from the first look-up of another name on, those of entry points.
 
-    An entry point of ``methods`` is the method of its name. Those of ``tasks``, ``corpora``,
-    ``encoders`` and ``forms`` load a mapping from names.
+    An entry point of ``methods`` is the method of its name. Those of ``tasks``, ``corpora``
+    and ``encoders`` load a mapping from names.
     """
 
     def __init__(self, kind: str, own: Mapping[str, Any]) -> None:

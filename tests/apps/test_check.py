@@ -55,23 +55,20 @@ def test_good_data_have_no_problem(tmp_path, sample_dialogues):
 def test_the_first_fault_of_every_line_of_json(tmp_path):
     message = {"role": "user", "content": "Hi"}
     faults = [
-        ({"id": {}, "messages": [message]}, "field id: got dict"),
-        ({"domains": "taxi", "messages": [message]}, "field domains: got 'taxi'"),
-        ({"messages": [{**message, "role": "bot"}, 3]}, "messages[0]: field role: got 'bot'"),
-        ({"messages": [message, 3]}, "messages[1]: got int"),
+        ({"messages": [{**message, "content": 3}]}, "messages[0]: field content: got 3"),
+        ({"messages": [{"content": "Hi"}]}, "messages[0]: field role is missing"),
         ({"messages": "Hi"}, "field messages: got str"),
-        ({"text": "Hi"}, "got an object with the fields text, which has not the file's form"),
-        ([1], "got list"),
+        (7, "got int"),
     ]
     lines = [GOOD, *(json.dumps(record) for record, _ in faults), "{", GOOD]
     half = '{"messages": [{"role": "user", "content": "\\ud800"}]}'
     starts(
         result(tmp_path / "d.jsonl", "\n".join([*lines, half, '{"messages": []}'])),
         *(f"E:{number} {sentence}" for number, (_, sentence) in enumerate(faults, start=2)),
-        "E:9 broken JSON at column 2",
-        f"E:10 field id: got '1', which {tmp_path}/d.jsonl:1 has too",
-        "E:11 got half a character (a lone surrogate)",
-        "N:12 left out a dialogue in which nobody says anything",
+        "E:6 broken JSON at column 2",
+        f"E:7 field id: got '1', which {tmp_path}/d.jsonl:1 has too",
+        "E:8 got half a character (a lone surrogate)",
+        "N:9 left out a record in which nobody says anything",
     )
 
 

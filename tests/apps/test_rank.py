@@ -86,8 +86,8 @@ def rank_context(path):
         (read_pool, b"", "got no response, expected one on each line"),
         (read_pool, b"good\nb\xff\n", "save the file as UTF-8"),
         (read_pool, None, "cannot be read"),
-        (rank_context, [], "got list"),
-        (rank_context, {"turns": [3]}, "got an object with the fields turns"),
+        (rank_context, [], "got no dialogue"),
+        (rank_context, {"turns": [3]}, "got no dialogue"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_an_error(tmp_path, read, content, sentence):

@@ -21,7 +21,7 @@ VECTORS = ".parquet"  # passed over in a folder, where such files may hold vecto
 
 _TABLES = (".csv.gz", ".tsv.gz", ".csv", ".tsv", ".xlsx")
 
-ENDINGS = (".jsonl.gz", ".jsonl", ".json", VECTORS, *_TABLES, *TRANSCRIPTS)
+ENDINGS = (".jsonl.gz", ".jsonl", ".ndjson", ".json", VECTORS, *_TABLES, *TRANSCRIPTS)
 """The endings of files that hold dialogues, longer ones first."""
 
 _HUB_DATASET = re.compile(r"[\w.-]+/[\w.-]+(:[\w.-]+)?")

@@ -7,6 +7,7 @@ import argparse
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from ...dialogue import ROLES, Dialogue
 from ...display import counted
@@ -143,19 +144,22 @@ def _list(options: argparse.Namespace) -> None:
 
 
 def _check(options: argparse.Namespace) -> None:
+    from ..files.account import Account
     from ..files.check import SHOWN, check
     from ..files.findings import Notes
     from .show import turn_lines
 
     kinds, counts, severe, first = Notes(), Counter[str](), Counter[str](), list[Dialogue]()
-    for problem in check(
-        options.file, options.split, counts=counts, first=first, **reading_of(options)
-    ):
+    account = Account()
+    into: dict[str, Any] = {"counts": counts, "first": first, "account": account}
+    for problem in check(options.file, options.split, **into, **reading_of(options)):
         severe[problem.severity] += 1
         kinds.put(problem)
     for problem in kinds.problems(options.file):
         say(f"{problem.place}: {problem.severity}: {problem.message}")
     for line in ["The first turns as they were read:", *turn_lines(first, SHOWN)] if first else ():
+        say(line)
+    for line in account.lines():
         say(line)
     if severe["error"]:
         numbers = f"errors: {severe['error']:,}, warnings: {severe['warning']:,}"

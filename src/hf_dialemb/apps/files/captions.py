@@ -8,20 +8,18 @@ from dataclasses import replace
 from html import unescape
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from ...data.corpus_names import TRANSCRIPTS
 from ...data.source import files_within
 from ...errors import InputError
 from .findings import Draft, Notes, Problem, message_of
-from .form import TEXT, Form, Message
 from .joining import joined
 from .text_encoding import is_text, text_of
 from .times import Times
-from .transcripts import NOT_TEXT, RULES, doubt, line_of, transcript
+from .transcripts import NOT_TEXT, doubt, line_of, transcript
 
-TEXTS = tuple(Form(**row, container=TEXT) for row in RULES["forms"])
-"""Their forms, for the documents."""
-
+Message = dict[str, Any]
 _VOICE = re.compile(r"<v(?:\.[^\s<>]*)?\s+([^<>]*)>")
 _TAG = re.compile(
     r"</?(?:[bciuv]|ruby|rt|lang|font)(?:[.\s][^<>]*)?>|<[\d:.]+>|\{\\[^{}]*\}|^\s*>>+"

@@ -15,6 +15,7 @@ from ...data.corpus_names import OWN, REGISTERED, check_no_split, form_of
 from ...data.reading_options import ReadingOptions
 from ...dialogue import Dialogue, plain
 from ...errors import InputError
+from .account import Account
 from .findings import Notes, Problem
 from .in_memory import find_in_hub_dataset
 from .reading import find_own
@@ -28,6 +29,7 @@ def check(
     *,
     counts: Counter[str] | None = None,
     first: list[Dialogue] | None = None,
+    account: Account | None = None,
     **reading: Any,
 ) -> Iterator[Problem]:
     """List every problem of a file, a folder or a dataset on the Hub.
@@ -35,8 +37,8 @@ def check(
     What has no error can be read.
 
     Only hashes of the dialogues are kept in memory. In ``counts``, readable dialogues are counted,
-    and turns by their role; ``first`` takes dialogues until they have `SHOWN` turns. ``reading``
-    are the options of `load_dialogues`.
+    and turns by their role; ``first`` takes dialogues until they have `SHOWN` turns, and
+    ``account`` where the words are. ``reading`` are the options of `load_dialogues`.
     """
     options = ReadingOptions(**reading)
     name = str(corpus)
@@ -47,11 +49,13 @@ def check(
         raise InputError(
             f"corpus {name}: got a published corpus, expected conversations of your own"
         )
+    notes = Notes(options)
+    notes.account = account or Account()
     if form == OWN:
         check_no_split(name, split)
-        findings = find_own(name, Notes(options))
+        findings = find_own(name, notes)
     else:
-        findings = find_in_hub_dataset(name, split, Notes(options))
+        findings = find_in_hub_dataset(name, split, notes)
     places: dict[bytes, str] = {}
     before: tuple[Problem, ...] = ()
     try:

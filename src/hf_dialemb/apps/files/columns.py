@@ -4,14 +4,16 @@ Given by the user, or by the names that systems and languages give headers.
 """
 
 import re
+import tomllib
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 from ...errors import InputError, unknown_name
 from .findings import Notes
-from .form import table_of
 from .roles import WELL_KNOWN
 
 WIDE = ("user", "assistant")
@@ -23,6 +25,7 @@ _USUAL = re.compile(
     "id|dial(ogue|og)id|conversationid|sessionid|role|speaker|content|text|utterance|message"
 )
 _WHOLE = 6  # rank among the names of contents from which on a cell may hold a whole conversation
+_LONG = 3  # words of a text that somebody says, on average
 _FILLERS = re.compile(
     "of|the|de[rs]?|die|das|du|l|la|les?|el|[dy]|d[oai]|del|dal|della|et?|and|und"
 )
@@ -32,6 +35,9 @@ _HOW = (
 )
 Distinct = Callable[[Sequence[int]], tuple[int, ...]]
 """From columns to the numbers of their distinct values in the whole table, and of its rows."""
+
+Values = Callable[[int], set[str]]
+"""From a column to its distinct values in the first rows."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +103,9 @@ def parse_columns(text: str | None) -> dict[str, str]:
     raise InputError(f"columns: got {text!r}, expected {problem}")
 
 
-def lay_out(place: str, cells: Sequence[str], distinct: Distinct, notes: Notes) -> Layout:
+def lay_out(
+    place: str, cells: Sequence[str], distinct: Distinct, notes: Notes, values: "Values"
+) -> Layout:
     """Return the layout by a table's first row.
 
     Note the columns that were taken by other than the usual names.
@@ -116,7 +124,7 @@ def lay_out(place: str, cells: Sequence[str], distinct: Distinct, notes: Notes) 
         if name not in header:
             raise InputError(f"{place}: {unknown_name('column', name, set(header))}")
     given = {field: header.index(name) for field, name in columns.items()}
-    taken = _Search(place, header, given, distinct, notes).taken
+    taken = _Search(place, header, given, distinct, notes, values).taken
     word = _folded(header[taken["content"]]) if "content" in taken.keys() - given else ""
     needs_whole = _headers()["content"][-1].fullmatch(word) is not None
     return Layout(taken, len(cells), header, needs_whole)
@@ -143,7 +151,9 @@ class _Search:
         given: Mapping[str, int],
         distinct: Distinct,
         notes: Notes,
+        values: Values,
     ) -> None:
+        self.values = values
         self.place, self.header, self.distinct, self.notes = place, header, distinct, notes
         self.folded = list(map(_folded, header))
         self.taken = dict(given)
@@ -156,7 +166,7 @@ class _Search:
             self._choose("channel")
         self._choose_day_and_clock()
         if not is_wide and "content" not in self.taken:
-            raise no_content(place, header)
+            self._choose_longest()
         fields = ("id", *WIDE) if is_wide else _NEEDED
         read = [name for name in fields if name in self.taken.keys() - given]
         if not all(_USUAL.fullmatch(self.folded[self.taken[name]]) for name in read):
@@ -180,6 +190,8 @@ class _Search:
 
     def _choose(self, name: str) -> None:
         ranked = [] if name in self.taken else self._fitting(name)
+        if not ranked and name == "role" and not self.taken.keys() & {"role"}:
+            ranked = [(0, index) for index in self._saying_roles()]
         if not ranked:
             return
         first = ranked[0][0]
@@ -187,6 +199,10 @@ class _Search:
         if name == "id" and first == 2 and "role" in self.taken:
             ranks.add(3)  # a message's id beside the ticket's
         best = [index for rank, index in ranked if rank in ranks]
+        if name == "id":
+            best = [index for index in best if not self._is_flag(index)]
+            if not best:
+                return
         is_open = len(best) > 1 and name in _NEEDED
         if is_open:
             *counts, rows = self.distinct(best)
@@ -206,6 +222,36 @@ class _Search:
                 self.place,
             )
 
+    def _is_flag(self, index: int) -> bool:
+        """Return whether a column has true and false, or one value that is neither."""
+        values = self.values(index)
+        return bool(values) and values <= {"True", "False", "true", "false", ""}
+
+    def _saying_roles(self) -> list[int]:
+        """Return the columns whose values are words of roles, whatever their names."""
+        taken = self.taken.values()
+        fitting = []
+        for index in (index for index in range(len(self.header)) if index not in taken):
+            words = [value for value in self.values(index) if not value.isdecimal()]
+            known = [word for word in words if word.casefold() in WELL_KNOWN]
+            if len(known) > 1 and 2 * len(known) >= len(words):
+                fitting.append(index)
+        return fitting[:1]
+
+    def _choose_longest(self) -> None:
+        """Take the column of long texts that differ, whatever its name is, beside a speaker's."""
+        taken = self.taken.values()
+        scores = {}
+        for index in range(len(self.header)):
+            words = [len(value.split()) for value in self.values(index)]
+            count, rows = self.distinct([index])
+            if words and index not in taken and 5 * count > 3 * rows:
+                scores[index] = sum(words) / len(words)
+        best = max(scores, key=lambda index: scores[index], default=-1)
+        if "role" not in self.taken or scores.get(best, 0) < _LONG:
+            raise no_content(self.place, self.header)
+        self.taken["content"] = best
+
     def _choose_day_and_clock(self) -> None:
         """Take a day and a time of day in two columns, if one of them was taken as the time."""
         time = self.taken.pop("time", None)
@@ -221,7 +267,10 @@ class _Search:
 
         Prompt and response, or such as ``customer`` and ``agent_message``.
         """
-        places = {side: [index for _, index in self._fitting(side)] for side in WIDE}
+        places = {}
+        for side in WIDE:
+            ranked = self._fitting(side)
+            places[side] = [index for rank, index in ranked if rank == ranked[0][0]]
         if not any(rank < _WHOLE for rank, _ in self._fitting("content")):
             for position, name in enumerate(self.header):
                 word = re.sub(r"[\s_-]*(message|text|utterance|said|turn)$", "", name.casefold())
@@ -233,12 +282,38 @@ class _Search:
 
 
 @cache
+def name_rank(kind: str, path: str) -> int | None:
+    """Return how well the name of a field of JSON fits, 0 the best; None if it does not.
+
+    Of ``author/name``, the name alone counts, and with what it is in.
+    """
+    steps = path.split("/")
+    words = [_folded(" ".join(steps[-size:])) for size in range(1, min(3, len(steps)) + 1)]
+    for rank, names in enumerate(_headers()[kind]):
+        if any(map(names.fullmatch, words)):
+            return rank
+    return None
+
+
+@cache
+def word_list(name: str) -> list[str]:
+    """Return a list of words of ``headers.toml``, in its order."""
+    return list(_table()["lists"][name].split())
+
+
+@cache
+def _table() -> dict[str, Any]:
+    text = Path(__file__).with_name("headers.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+@cache
 def _headers() -> dict[str, list[re.Pattern[str]]]:
     """Return the patterns of headers.
 
     A word in capitals stands for a list of words, and may be joined by s or n.
     """
-    table = table_of("headers.toml")
+    table = _table()
     groups = {
         name: f"(?:{'|'.join(map(_folded, words.split()))})"
         for name, words in table["words"].items()

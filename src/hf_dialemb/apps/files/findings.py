@@ -15,7 +15,9 @@ from ...data.raw_records import readable, shortened
 from ...data.reading_options import ReadingOptions
 from ...dialogue import ROLES, Dialogue
 from ...errors import InputError
+from .account import REMEDY, Account
 from .markup import Texts
+from .messengers import is_notice
 from .roles import IGNORE, REST, WELL_KNOWN, RoleMap
 from .times import Moment, Times
 
@@ -111,15 +113,13 @@ class Notes:
         self.roles = RoleMap(self.options.roles)
         self.times = Times(self.options.dates)
         self.texts = Texts(self.options.raw)
+        self.account = Account()
         self._places: dict[str, list[str]] = {}  # by kind
         self._first: dict[str, Problem] = {}
         self._counts: dict[str, int] = {}
 
     def forget(self, place: str) -> None:
-        """End a file of several.
-
-        Speakers, times and texts of the next one are read by themselves.
-        """
+        """End a file of several; the next one's speakers, times and texts decide themselves."""
         for severity, sentence in self.times.remarks():
             self.put(Problem(place, sentence, severity))
         for sentence in self.texts.remarks():
@@ -181,6 +181,8 @@ class Notes:
             for name in self.roles.given
             if name not in {*self.roles.met, REST}
         ]
+        if self.account.is_short:
+            problems.append(Problem(place, self.account.remark(), "warning"))
         if sentence := self.roles.guess():
             problems.append(Problem(place, sentence, "guess"))
         return problems + self.problems(place)
@@ -230,10 +232,17 @@ def _in_order(draft: Draft, notes: Notes) -> list[dict[str, Any]]:
     """Read times and texts, and sort by time; turns without one stay behind the turn before."""
     messages: list[dict[str, Any]] = []
     latest = float("-inf")
+    texts = {str(message["content"]) for message in draft.messages}
     for message in draft.messages:
         content = message["content"]
         if isinstance(content, str) and content.strip():
             content = notes.texts.clean(message, draft.mail)
+        if isinstance(content, str) and is_notice(str(message["role"]), content, texts):
+            notes.add(
+                "left out a notice, or what was sent without words or deleted",
+                message.get("place", draft.place),
+            )
+            continue
         if isinstance(content, str) and not content.strip():
             notes.add("left out a turn without text", message.get("place", draft.place))
             continue
@@ -351,8 +360,11 @@ def with_remarks(findings: Iterable[Finding], notes: Notes, place: str | Path) -
     yield from findings
     remarks = notes.remarks(str(place))
     if notes.options.strict:
-        for guess in (remark for remark in remarks if remark.severity == "guess"):
-            raise InputError(f"{guess}; with --strict nothing is guessed")
+        for remark in remarks:
+            if remark.severity == "guess":
+                raise InputError(f"{remark}; with --strict nothing is guessed")
+            if remark.message.endswith(REMEDY):
+                raise InputError(f"{remark}; with --strict nothing is lost")
     yield Finding(str(place), remarks=tuple(remarks))
 
 

@@ -1,7 +1,7 @@
 """Objects in memory and rows on the Hub, in any form in which people have their conversations."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import chain, groupby, islice
@@ -13,8 +13,8 @@ from ...data.reading_options import ReadingOptions
 from ...dialogue import Dialogue
 from ...errors import InputError
 from .findings import Finding, Notes, dialogues, distinct, from_drafts, with_remarks
-from .forms import RecordDrafts, conversations_of, record_forms
 from .json_files import find_in_records
+from .record_dialogues import RecordDrafts
 
 _OPTIONS = "columns|roles|dates|gap|sheet"  # that take a value
 _SURVEYED = 1000  # rows that decide who speaks, and how times are written
@@ -42,7 +42,7 @@ def find_in_hub_dataset(identifier: str, split: str, notes: Notes) -> Iterator[F
     """Read a dataset on the Hub as `read_rows` does, malformed rows too."""
     rows = hub_rows(identifier, split)
     first = list(islice(rows, _SURVEYED))  # a stream is read once: its first rows stand for all
-    passes = chain([first, first], [chain(first, rows)])
+    passes = chain([first, first, first], [chain(first, rows)])
     drafts = RecordDrafts(lambda: next(passes))
     if drafts.header:
         columns = ", ".join(drafts.header)
@@ -64,11 +64,6 @@ def _in_list(items: Iterable[Any], notes: Notes, rows: bool) -> Iterator[Finding
             yield from (Finding(place, item) for place, item in group)
             continue
         records = [(place, item if rows else _record(item)) for place, item in group]
-        if not rows and all(isinstance(record, Mapping) for _, record in records):
-            # They may be a single export's.
-            whole = conversations_of([record for _, record in records], record_forms())
-            if len(whole) == 1 < len(records):
-                records = [("dialogues", whole[0])]
         yield from find_in_records(partial(iter, records), "the table", notes)
 
 

@@ -8,13 +8,19 @@ from .findings import Notes
 
 # Chinese and Japanese characters stand without spaces
 _FULL = re.compile("[\u3000-\u9fff\uff00-\uffef]")
+_MARKS = re.compile(r"[.,;:!?…。？！]+")
 _SECONDS = re.compile(r"[\d.]+s?")
 
 
 def spaced(first: str, second: str) -> str:
     """Join two pieces of a text by a space, except between Chinese or Japanese characters."""
     first, second = first.rstrip(), second.strip()
-    if not first or not second or (_FULL.match(first[-1]) and _FULL.match(second[0])):
+    if (
+        not first
+        or not second
+        or _MARKS.fullmatch(second)
+        or (_FULL.match(first[-1]) and _FULL.match(second[0]))
+    ):
         return first + second
     return f"{first} {second}"
 

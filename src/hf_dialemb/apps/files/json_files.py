@@ -3,7 +3,9 @@
 Each record is a conversation of some form, or a row of a table.
 """
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -16,8 +18,9 @@ from ...data.source import decompressed
 from ...dialogue import Dialogue
 from ...errors import InputError
 from ...storage.files import check_not_read
+from .columns import parse_columns
 from .findings import Finding, Notes, Problem, from_drafts, from_record
-from .forms import RecordDrafts, Records
+from .record_dialogues import Read, RecordDrafts
 from .table_files import find_in_table
 from .table_rows import Row, rows_in_memory
 from .workbook import is_flat, parquet_rows
@@ -43,8 +46,39 @@ def _json_records(path: Path) -> Iterator[tuple[str, Any]]:
         has_lines = False
     if has_lines:
         yield from line_records(path)
-    else:
-        yield str(path), parse_json(str(path), content, "export it again as JSON")
+        return
+    value = parse_json(str(path), content, "export it again as JSON")
+    items = value if isinstance(value, list) else [value]
+    for number, item in enumerate(items, start=1):
+        yield f"{path}: dialogue {number}" if len(items) > 1 else str(path), item
+
+
+def whole_chat(files: Sequence[Path], notes: Notes) -> dict[str, Any]:
+    """Join the files of a channel or a chat: days, or numbered parts; users may lie beside."""
+    people = [_json(folder / "users.json") for folder in (files[0].parent, files[0].parents[1])]
+    whole: dict[str, Any] = {
+        "id": files[0].parent.name,
+        "channel": files[0].parent.name,
+        "users": next(filter(None, people), []),
+        "messages": [],
+    }
+    for file in files:
+        value = _json(file)
+        if isinstance(value, dict):
+            whole |= {name: inner for name, inner in value.items() if name != "messages"}
+            value = value.get("messages")
+        if isinstance(value, list):
+            whole["messages"] += value
+        else:
+            sentence = "is not JSON of messages, and was left out; export it again"
+            notes.put(Problem(str(file), sentence, "warning"))
+    return whole
+
+
+def _json(path: Path) -> Any:
+    with suppress(ValueError, OSError):
+        return json.loads(path.read_bytes())
+    return None
 
 
 def find_in_parquet(path: Path, notes: Notes) -> Iterator[Finding]:
@@ -67,35 +101,36 @@ def find_in_parquet(path: Path, notes: Notes) -> Iterator[Finding]:
         yield from find_in_records(records, str(path), notes)
 
 
-def find_in_records(read: Records, name: str, notes: Notes) -> Iterator[Finding]:
-    """Read conversations of any known form; the file's form is that of most of its records.
+def find_in_records(read: Read, name: str, notes: Notes) -> Iterator[Finding]:
+    """Read conversations in records of any form.
 
-    Records without messages are the rows of a table; ``name`` is its place. A file of nothing but
-    what `Dialogue.to_json` gives is read as it stands.
+    Records that are flat are the rows of a table; ``name`` is its place. A file of nothing but what
+    `Dialogue.to_json` gives is read as it stands.
     """
     options = notes.options
     is_open = options.roles or options.gap or options.columns
     if not is_open and all(_is_written(record) for _, record in read()):
         yield from (from_record(place, record) for place, record in read())
         return
-    drafts = RecordDrafts(read, options.columns)
+    drafts = RecordDrafts(read, parse_columns(options.columns))
     if not drafts.header:
         yield from from_drafts(drafts, notes)
+        drafts.take_account(notes)
         return
-    for place, record in drafts.records():
-        if not isinstance(record, dict):
-            fault = f"got {type(record).__name__}, expected an object"
-            if isinstance(record, InputError):
-                fault = str(record)
-            yield Finding(place, problems=(Problem(place, fault),))
 
     def rows(_: Notes) -> Iterator[Row]:
-        records = (record for _, record in drafts.records() if isinstance(record, dict))
+        records = (record for _, record in read() if isinstance(record, dict))
         cells = ([record.get(field) for field in drafts.header] for record in records)
         for row in rows_in_memory(drafts.header, cells):
             # the header has no line of its own
             yield row._replace(line=max(1, row.line - 1))
 
+    for place, record in read():
+        if not isinstance(record, dict):
+            fault = f"got {type(record).__name__}, expected an object"
+            if isinstance(record, InputError):
+                fault = str(record)
+            yield Finding(place, problems=(Problem(place, fault),))
     yield from find_in_table(rows, name, notes)
 
 

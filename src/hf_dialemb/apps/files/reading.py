@@ -1,9 +1,11 @@
 """Read your own conversations: a file by the reader for its ending, or a folder of files."""
 
+import re
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 
 from ...data.corpus_names import TRANSCRIPTS, VECTORS, file_ending, files_of, has_tables
@@ -15,10 +17,9 @@ from ...errors import InputError
 from .captions import transcripts
 from .columns import parse_columns
 from .findings import Finding, Notes, Problem, dialogues, distinct, from_drafts, with_remarks
-from .forms import form_of_folder
 from .in_memory import read_objects as read_objects
 from .in_memory import read_rows as read_rows
-from .json_files import find_in_json, find_in_lines, find_in_parquet
+from .json_files import find_in_json, find_in_lines, find_in_parquet, find_in_records, whole_chat
 from .table_files import find_in_file
 
 Find = Callable[[Path, Notes], Iterator[Finding]]
@@ -31,12 +32,13 @@ def _find_in_transcripts(path: Path, notes: Notes) -> Iterator[Finding]:
 
 TABLES = (".csv", ".tsv", ".xlsx", ".csv.gz", ".tsv.gz")
 FORMS: dict[str, tuple[Find, str]] = {  # by ending: the reader, and what a file should hold
-    **dict.fromkeys((".jsonl", ".jsonl.gz"), (find_in_lines, EXPECTED_LINES)),
+    **dict.fromkeys((".jsonl", ".ndjson", ".jsonl.gz"), (find_in_lines, EXPECTED_LINES)),
     ".json": (find_in_json, "dialogues with messages"),
     ".parquet": (find_in_parquet, "rows with messages"),
     **dict.fromkeys(TRANSCRIPTS, (_find_in_transcripts, "lines 'SPEAKER: text'")),
     **dict.fromkeys(TABLES, (find_in_file, "one turn per row")),
 }
+_PART = re.compile(r"\d{4}-\d\d-\d\d\.json|message_\d+\.json")  # of Slack, of Messenger
 _PACKED = (".zip", ".7z", ".tar", ".tgz", ".rar")
 
 
@@ -70,14 +72,7 @@ def find_own(path: str | Path, notes: Notes) -> Iterator[Finding]:
             f"{path}: got the sheet {notes.options.sheet!r}, which only files of Excel have; leave "
             "it out"
         )
-    form = form_of_folder(path) if path.is_dir() else None
-    if form and form.drafts:
-        findings = from_drafts(partial(form.drafts, path), notes)
-        findings = distinct(findings, path, form.dialogue, notes)
-    elif path.is_dir():
-        findings = _in_folder(path, notes)
-    else:
-        findings = _in_file(path, notes)
+    findings = _in_folder(path, notes) if path.is_dir() else _in_file(path, notes)
     return with_remarks(findings, notes, path)
 
 
@@ -103,17 +98,32 @@ def _in_folder(folder: Path, notes: Notes) -> Iterator[Finding]:
 
 def _in_files(folder: Path, notes: Notes) -> Iterator[Finding]:
     yield from _find_in_transcripts(folder, notes)
-    for file in files_of(folder):
-        if file_ending(file) in TRANSCRIPTS:
-            continue
+    files = [file for file in files_of(folder) if file_ending(file) not in TRANSCRIPTS]
+    for name, parts in groupby(files, key=_whole):
+        several = list(parts)
+        file = several[0] if len(several) == 1 and name == several[0] else name
         notes.forget(str(file))
         try:
-            for finding in _in_file(file, notes):
-                yield _named_by_file(finding, file.relative_to(folder))
+            if file in several:
+                findings = _in_file(file, notes)
+            else:
+                record = whole_chat(several, notes)
+                findings = find_in_records(lambda: [(str(name), record)], str(name), notes)  # noqa: B023
+            for finding in findings:
+                is_part = file not in several
+                yield finding if is_part else _named_by_file(finding, file.relative_to(folder))
         except InputError as error:
+            if "got no dialogue" in str(error) or "no column for content" in str(error):
+                notes.add(f"left out {file.name}, in which nobody says anything", str(file))
+                continue
             sentence = str(error).removeprefix(f"{file}: ")
             yield Finding(str(file), problems=(Problem(str(file), sentence),))
     notes.form = ""  # of several
+
+
+def _whole(file: Path) -> Path:
+    """Return what a file is a part of: the folder of a channel or a chat, or itself."""
+    return file.parent if _PART.fullmatch(file.name) else file
 
 
 def _named_by_file(finding: Finding, file: Path) -> Finding:

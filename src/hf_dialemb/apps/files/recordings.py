@@ -1,114 +1,162 @@
-"""Transcripts of recorded calls in JSON: rows of ``vendors.toml``, and what rows cannot say.
+"""Records that need more than paths: word lists of recorders, and sessions of Rasa's trackers."""
 
-Where paths do not suffice, a function of this module makes pieces of a record: objects with
-``text``, and with ``speaker``, ``channel`` and ``start`` where the transcript has them.
-"""
-
+import re
 from collections.abc import Iterable
 from typing import Any
 
-from .field_paths import Record, items_at, objects, value_at
+from .evidence import Record
 from .joining import spaced
-from .vendor_rows import forms_of
 
+_PAYLOAD = re.compile(r"/([\w.+-]+)(\{.*\})?", re.DOTALL)  # of a button of Rasa
 _SENTENCE_ENDS = tuple(".?!。？！")
+
+
+def with_pieces(record: Record) -> Record:
+    """Return a record of a recorder with ``pieces`` instead of words; another as it is."""
+    results = record.get(
+        "results",
+        (record.get("response") or {}).get("results")
+        if isinstance(record.get("response"), dict)
+        else None,
+    )
+    pieces: list[Any] = []
+    if isinstance(results, dict) and "channels" in results and "utterances" not in results:
+        pieces = _deepgram(results)
+    elif isinstance(results, dict) and "items" in results:
+        pieces = _transcribe(results)
+    elif (
+        isinstance(results, list)
+        and results
+        and "alternatives" in results[0]
+        and "type" not in results[0]
+    ):
+        pieces = _google(results)
+    if not pieces:
+        return record
+    beside = {name: value for name, value in record.items() if name not in ("results", "response")}
+    language = results.get("language_code") if isinstance(results, dict) else None
+    return {**beside, "language_code": language, "pieces": pieces}
+
+
+def with_sessions(record: Record) -> Record:
+    """Return a tracker of Rasa with what people and bots say, by session; another as it is.
+
+    A button's payload becomes the button's title, or the values that it sends.
+    """
+    tracker = record.get("tracker", record)
+    if not isinstance(tracker, dict) or "sender_id" not in tracker or "events" not in tracker:
+        return record
+    session = sender = str(tracker["sender_id"])
+    titles: dict[Any, Any] = {}
+    messages: list[dict[str, Any]] = []
+    count = 0
+    for event in tracker["events"]:
+        kind = event.get("event")
+        if kind in ("session_started", "restart") and any(
+            m["conversation_id"] == session for m in messages
+        ):
+            count += 1
+            session = f"{sender}#{count + 1}"
+        for button in (event.get("data") or {}).get("buttons") or ():
+            titles[button.get("payload")] = button.get("title")
+        if kind in ("user", "bot"):
+            words, labels = _rasa_words(event, titles)
+            spoken = {"event": kind, "text": words, "timestamp": event.get("timestamp"), **labels}
+            messages.append({**spoken, "conversation_id": session})
+    slots = {
+        name: value for name, value in (tracker.get("slots") or {}).items() if value is not None
+    }
+    return {"sender_id": sender, **slots, "messages": messages}
+
+
+def _rasa_words(event: Record, titles: Record) -> tuple[str, dict[str, Any]]:
+    text = str(event.get("text") or "")
+    data = event.get("parse_data") or {}
+    entities = data.get("entities") or []
+    slots = [{"name": str(slot.get("entity")), "value": slot.get("value")} for slot in entities]
+    intent = (data.get("intent") or {}).get("name")
+    payload = _PAYLOAD.fullmatch(text) if event["event"] == "user" else None
+    if payload:
+        values = ", ".join(str(slot["value"]) for slot in slots if slot["value"] is not None)
+        text = titles.get(text) or values or payload[1].replace("_", " ")
+    return text, {"slots": slots, "intents": [intent] if intent else []}
 
 
 def _sentences(
     words: Iterable[Record], text: str, speaker: str, start: str, channel: object = None
 ) -> list[Any]:
-    """Join the words of a channel into sentences.
-
-    ``text``, ``speaker`` and ``start`` are paths in a word.
-    """
+    """Join the words of a channel into sentences."""
     pieces: list[dict[str, Any]] = []
     for item in words:
-        word = str(value_at(item, text) or "")
-        voice = value_at(item, speaker)
+        best = {**item, **(item.get("alternatives") or [{}])[0]}
+        word = str(best.get(text) or best.get("word") or "")
+        voice = best.get(speaker)
         last = pieces[-1]["text"] if pieces else ""
-        if item.get("type") == "punctuation" and pieces:
-            pieces[-1]["text"] += word
-        elif last and pieces[-1]["speaker"] == voice and not last.endswith(_SENTENCE_ENDS):
+        is_mark = item.get("type") == "punctuation"
+        if pieces and (
+            is_mark or (pieces[-1]["speaker"] == voice and not last.endswith(_SENTENCE_ENDS))
+        ):
             pieces[-1]["text"] = spaced(last, word)
         else:
-            began = value_at(item, start)
+            began = item.get(start, item.get("startOffset"))
             pieces.append({"text": word, "speaker": voice, "start": began, "channel": channel})
     return pieces
 
 
-def _deepgram(record: Record) -> list[Any]:
-    if utterances := items_at(record, "results/utterances"):
-        return utterances
+def _deepgram(results: Record) -> list[Any]:
     pieces: list[Any] = []
-    for number, channel in enumerate(items_at(record, "results/channels")):
-        best = value_at(channel, "alternatives/0")
-        parts = objects(value_at(best, "paragraphs/paragraphs"))
+    for number, channel in enumerate(results["channels"]):
+        best = channel["alternatives"][0]
+        words = best.get("words") or [{"word": best.get("transcript"), "start": 0}]
+        parts = (best.get("paragraphs") or {}).get("paragraphs") or []
         for part in parts:
-            sentences = map(str, items_at(part, "sentences/text"))
-            pieces.append({**part, "text": " ".join(sentences), "channel": number})
+            text = " ".join(str(sentence["text"]) for sentence in part["sentences"])
+            pieces.append(
+                {
+                    "text": text,
+                    "speaker": part.get("speaker"),
+                    "start": part.get("start"),
+                    "channel": number,
+                }
+            )
         if not parts:
-            words = objects(value_at(best, "words")) or [{"word": value_at(best, "transcript")}]
-            pieces += _sentences(words, "punctuated_word word", "speaker", "start", number)
+            pieces += _sentences(words, "punctuated_word", "speaker", "start", number)
     return pieces
 
 
-def _transcribe(record: Record) -> list[Any]:
+def _transcribe(results: Record) -> list[Any]:
     """Read Amazon's words; older files list the speakers apart from them, by start time."""
-    results = record["results"]
-    labels = items_at(results, "speaker_labels/segments/items")
-    speakers = {item.get("start_time"): item.get("speaker_label") for item in objects(labels)}
+    labels = (results.get("speaker_labels") or {}).get("segments") or []
+    speakers = {
+        item.get("start_time"): item.get("speaker_label")
+        for segment in labels
+        for item in segment.get("items", ())
+    }
     pieces: list[Any] = []
-    for channel in objects(value_at(results, "channel_labels/channels")) or [results]:
+    for channel in (results.get("channel_labels") or {}).get("channels") or [results]:
         words = [
             {"speaker_label": speakers.get(item.get("start_time")), **item}
-            for item in objects(channel["items"])
+            for item in channel["items"]
         ]
         label = channel.get("channel_label")
-        pieces += _sentences(words, "alternatives/0/content", "speaker_label", "start_time", label)
+        pieces += _sentences(words, "content", "speaker_label", "start_time", label)
     return pieces
 
 
-def _google(record: Record) -> list[Any]:
-    """Read Google's results.
-
-    With diarization, the last one may repeat the words of all others, with speakers.
-    """
-    results = objects(value_at(record, "response/results results"))
-    words = [objects(value_at(result, "alternatives/0/words")) for result in results]
-    if value_at(words[-1], "speakerTag speakerLabel"):
-        if len(words[-1]) >= sum(map(len, words[:-1])):
-            words = words[-1:]
-        spoken = [word for part in words for word in part]
-        return _sentences(spoken, "word", "speakerLabel speakerTag", "startTime startOffset")
+def _google(results: list[Any]) -> list[Any]:
+    """Read Google's results; the last one may repeat the words of all others, with speakers."""
+    words = [(result["alternatives"] or [{}])[0].get("words") or [] for result in results]
+    last = words[-1]
+    if last and ("speakerTag" in last[0] or "speakerLabel" in last[0]):
+        key = "speakerTag" if "speakerTag" in last[0] else "speakerLabel"
+        whole = len(last) >= sum(map(len, words[:-1]))
+        spoken = last if whole else [word for part in words for word in part]
+        return _sentences(spoken, "word", key, "startTime")
     return [
         {
-            **result,
-            "text": value_at(result, "alternatives/0/transcript"),
-            "start": value_at(part, "startTime startOffset"),
+            "text": (result["alternatives"] or [{}])[0].get("transcript"),
+            "start": (part or [{}])[0].get("startTime"),
+            "channel": result.get("channelTag"),
         }
         for result, part in zip(results, words, strict=True)
     ]
-
-
-def _speechmatics(record: Record) -> list[Any]:
-    by_channel: dict[Any, list[Record]] = {}
-    for item in objects(record["results"]):
-        by_channel.setdefault(item.get("channel"), []).append(item)
-    pieces: list[Any] = []
-    for channel, words in by_channel.items():
-        text, speaker = "alternatives/0/content", "alternatives/0/speaker"
-        pieces += _sentences(words, text, speaker, "start_time", channel)
-    return pieces
-
-
-def _contact_lens(record: Record) -> list[Any]:
-    """Add the roles of participants to the segments of Contact Lens, which have only their ids."""
-    roles = {
-        person.get("ParticipantId"): person.get("ParticipantRole")
-        for person in objects(record.get("Participants"))
-    }
-    pieces = objects(items_at(record, "Transcript Segments/Transcript"))
-    return [{"ParticipantRole": roles.get(piece.get("ParticipantId")), **piece} for piece in pieces]
-
-
-CALLS = forms_of("calls", _deepgram, _transcribe, _google, _speechmatics, _contact_lens)

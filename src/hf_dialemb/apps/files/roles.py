@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from ...dialogue import ROLES
+from ...dialogue import ROLES, UNSPOKEN
 from ...errors import InputError, unknown_name
 
 _WORDS = tomllib.loads(Path(__file__).with_name("roles.toml").read_text(encoding="utf-8"))
@@ -30,6 +30,24 @@ WELL_KNOWN = {
     **dict.fromkeys([*_WORDS["assistants"], *_WORDS["machines"]], "assistant"),
 }
 """From names that give the role of a speaker away, in lower case, to the role."""
+
+PROGRAMS = frozenset(
+    (
+        *UNSPOKEN,
+        "functioncall",
+        "functionresponse",
+        "toolcall",
+        "toolcalls",
+        "toolresponse",
+        "toolresult",
+        "toolcallresult",
+        "toolcallinvocation",
+        "observation",
+        "action",
+        "ipython",
+    )
+)
+"""Parts of programs in a chat, without marks and in lower case; they say nothing."""
 
 IGNORE = "ignore"  # in place of a role: the speaker's turns are left out
 REST = "*"  # in place of a name: all other speakers

@@ -4,14 +4,19 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 from ...errors import InputError, unknown_name
 from .findings import Draft, Finding, Notes, from_drafts
-from .table_rows import Rows, sheet_rows, text_rows
-from .turn_tables import Table
+from .json_values import opened
+from .record_dialogues import RecordDrafts, header_of_flat
+from .table_rows import Rows, plain_cell, sheet_rows, text_rows
+from .turn_tables import Table, are_numbers, number_of
 from .workbook import read_sheets
+
+_SURVEYED = 200  # rows that show whether cells hold whole conversations
 
 
 def find_in_table(rows: Rows, name: str, notes: Notes) -> Iterator[Finding]:
@@ -22,8 +27,29 @@ def find_in_table(rows: Rows, name: str, notes: Notes) -> Iterator[Finding]:
     it has, or to the one before it. Other columns that have one value in each dialogue are
     metadata. Problems name the table.
     """
-    if next(rows(Notes()), None) is not None:
-        yield from from_drafts(Table(rows, name, notes).drafts, notes)
+    first = next(rows(Notes()), None)
+    if first is None:
+        return
+
+    numbers: set[str] = set()
+
+    def records() -> Iterator[tuple[str, Any]]:
+        header = list(map(str.strip, first.cells))
+        for number, row in enumerate(islice(rows(Notes()), 1, None), start=1):
+            cells = dict(zip(header, map(opened, map(plain_cell, row.cells)), strict=False))
+            cells |= {title: number_of(cells[title]) for title in numbers if cells.get(title)}
+            yield f"{name}:{row.line}", {"": str(number), **cells}
+
+    sample = [record for _, record in islice(records(), _SURVEYED)]
+    if notes.options.columns or header_of_flat(sample) or not sample:
+        table = Table(rows, name, notes)
+        yield from from_drafts(table.drafts, notes)
+        table.take_account(notes)
+        return
+    numbers |= {title for title in sample[0] if title and are_numbers(row[title] for row in sample)}
+    drafts = RecordDrafts(records)
+    yield from from_drafts(drafts, notes)
+    drafts.take_account(notes)
 
 
 def find_in_file(path: Path, notes: Notes) -> Iterator[Finding]:
@@ -43,6 +69,8 @@ def find_in_file(path: Path, notes: Notes) -> Iterator[Finding]:
         return chain.from_iterable(table.drafts(notes) for table in tables)
 
     yield from from_drafts(drafts, notes)
+    for table in tables:
+        table.take_account(notes)
 
 
 def _chosen_sheets(path: Path, notes: Notes) -> list[Table]:

@@ -9,7 +9,6 @@ other line goes on with the turn before it, joined by a space. A time before the
 """
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -17,13 +16,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .findings import Draft, Notes, Problem, message_of
+from .messengers import MARK, RULES, spoken
 from .text_encoding import is_text, text_of
 
 NOT_TEXT = "got bytes that are not UTF-8, expected text; save the file as UTF-8"
-_MARK = "\u200e"  # stands before what a messenger says itself
 _DIRECTIONS = re.compile("[\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 _DAY = (
     r"(?:\d{1,4}(?:\s?[./년年]\s?|-)\d{1,2}(?:\s?[./월月]\s?|-)\d{1,4}(?!\d)[.日일]?(?:\sг\.)?"
+    r"|(?:[^\W\d_]{2,9}\.?,?\s)?[^\W\d_]{3,9}\.?\s\d{1,2},?\s\d{4}"
     r"|\d{1,2}\.?\s(?:de\s)?[^\W\d_]{3,12}\.?\s(?:de\s)?\d{4})"
 )
 _PARTS = r"(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d)?"  # of a second, and a zone
@@ -50,19 +50,14 @@ _HAS_DAY = re.compile(_DAY)
 _DATED = re.compile(_MOMENT)
 # a group's name with a colon, in a notice
 _OPEN_QUOTATION = re.compile('^[^"]*"[^"]*$|[“„«][^”“»]*$')
+_BLOCK = re.compile(rf"(?P<time>{_MOMENT}(?:{_HALF}))(?:\s\(.*\))?")
 _HEADING = re.compile(rf"[^\w\[]*(?:[^\W\d_]+[,.]?\s)?(?P<day>{_DAY})[^:]{{0,24}}(?:{_CLOCK})?\W*")
 # of Google Meet, of Zendesk
 _ASIDE = re.compile(rf"\d\d?:\d\d:\d\d|[\[(]{_SHORT}[\])]\s*\*{{3}}.*\*{{3}}")
 _LOOKED_AT = 500  # lines that show the layout of a file
-_LONGEST_NOTICE = 60  # characters, except in chats
-RULES = tomllib.loads(Path(__file__).with_name("messengers.toml").read_text(encoding="utf-8"))
+_ANY_TIME = rf"(?:[\[(]?\s?(?P<time>{_MOMENT}|{_DAY}|{_SHORT})\s?[\])]?[\s,–—-]*)?"
 _LAYOUTS = [re.compile(pattern) for pattern in RULES["layouts"].values()]
-_WHOLE, _WHOLE_IN_CHATS, _PART = (
-    re.compile(
-        "|".join(pattern for kind in RULES[field].values() for pattern in kind.values()), flags
-    )
-    for field, flags in (("left_out", 0), ("left_out_of_chats", 0), ("cut", re.IGNORECASE))
-)
+_SHAPES = [re.compile(shape.replace("TIME", _ANY_TIME)) for shape in RULES["shapes"].values()]
 
 
 class Line(NamedTuple):
@@ -94,7 +89,7 @@ def draft_of_text(place: str, lines: Iterable[str], notes: Notes) -> Draft:
 @lru_cache(1000)
 def _name(speaker: str) -> str:
     """Return a speaker without brackets and marks; ``~`` stands before who is no contact."""
-    bare = speaker.strip(f" {_MARK}").removeprefix("~")
+    bare = speaker.strip(f" {MARK}").removeprefix("~")
     if bare[:1] + bare[-1:] in ("[]", "()", "【】"):
         bare = bare[1:-1]
     return bare.strip() or speaker
@@ -102,12 +97,13 @@ def _name(speaker: str) -> str:
 
 def line_of(place: str, line: str) -> Line:
     """Find the time and the speaker in front of a line, if they are there."""
-    text = (line if line.isascii() else _DIRECTIONS.sub("", line)).strip().lstrip(_MARK)
+    text = (line if line.isascii() else _DIRECTIONS.sub("", line)).strip().lstrip(MARK)
     rest = text
     time = ""
     is_sure = False
-    if text and (text[0] in "[(" or text[0].isdecimal()) and (stamp := _STAMP.match(text)):
-        rest = text[stamp.end() :].lstrip(_MARK)
+    begins = text and (text[0] in "[(" or text[0].isdecimal() or _HAS_DAY.match(text))
+    if begins and (stamp := _STAMP.match(text)):
+        rest = text[stamp.end() :].lstrip(MARK)
         time = " ".join(next(filter(None, stamp.groups())).split())
         is_sure = bool(stamp["sure"] or (stamp["inside"] and _DATED.search(time)))
     turn = _TURN.match(rest)
@@ -120,6 +116,8 @@ def line_of(place: str, line: str) -> Line:
 
 def _laid_out(lines: list[Line]) -> list[Line]:
     """Read lines again in the layout of a program, if more have it than others have a speaker."""
+    if blocks := _in_blocks(lines):
+        return blocks
     probed = lines[:_LOOKED_AT]
     first = next((line.text for line in lines if line.text), "")
     most = 0
@@ -131,19 +129,58 @@ def _laid_out(lines: list[Line]) -> list[Line]:
         if matching and score > max(most, len(others)):
             most = len(matching)
             layout = pattern
+    layout = layout or _shape_of(probed)
     if layout is None:
         return lines
     day = ""
     read = []
     for line in lines:
         if match := layout.fullmatch(line.text):
-            time = f"{day} {match['time']}".strip()
+            time = f"{day} {match.groupdict().get('time') or ''}".strip()
             read.append(
                 Line(line.place, line.text, time, True, match["speaker"] or "", match["content"])
             )
         elif heading := _HEADING.fullmatch(line.text):
             day = re.sub(r"[^\d./-]+", "-", heading["day"]).strip("-")
         else:
+            read.append(Line(line.place, line.text, content=line.text))
+    return read
+
+
+def _shape_of(lines: list[Line]) -> re.Pattern[str] | None:
+    """Return the shape that most lines have, and whose speakers come again, if no colon tells."""
+    filled = [line for line in lines if line.text]
+    for shape in _SHAPES:
+        matches = (shape.fullmatch(line.text) for line in filled)
+        speakers = Counter(match["speaker"] for match in matches if match)
+        others = sum(bool(line.speaker) for line in filled)
+        is_usual = 5 * speakers.total() >= 2 * len(filled) and speakers.total() > 2 * others
+        if is_usual and 2 * len(speakers) <= speakers.total() + 1 and len(speakers) > 1:
+            return shape
+    return None
+
+
+def _in_blocks(lines: list[Line]) -> list[Line]:
+    """Read blocks of a time, a speaker and what is said, each on lines of its own."""
+    starts = [
+        (place, match)
+        for place, line in enumerate(lines[:-1])
+        if (match := _BLOCK.fullmatch(" ".join(line.text.split())))
+    ]
+    names = Counter(lines[place + 1].text for place, _ in starts)
+    if len(starts) < 2 or names.total() - len(names) < 1 or max(map(len, names)) > 60:
+        return []
+    read: list[Line] = []
+    ends = [*(place for place, _ in starts[1:]), len(lines)]
+    for (start, match), end in zip(starts, ends, strict=True):
+        speaker = lines[start + 1]
+        if names[speaker.text] < 2 and spoken(speaker.text, True) == "":
+            continue
+        texts = [line for line in lines[start + 2 : end] if line.text]
+        read.append(Line(speaker.place, speaker.text, match["time"], True, speaker.text))
+        for line in texts:
+            if line.text == "Tapbacks:":
+                break
             read.append(Line(line.place, line.text, content=line.text))
     return read
 
@@ -189,38 +226,19 @@ def _messages(
     turns: list[tuple[Line, list[str]]], is_chat: bool, notes: Notes
 ) -> Iterator[dict[str, Any]]:
     """Yield what was said, without what a messenger says itself."""
-    marked = is_chat and not all(line.content.startswith(_MARK) for line, _ in turns)
+    marked = is_chat and not all(line.content.startswith(MARK) for line, _ in turns)
     for line, parts in turns:
         # Telephone numbers that somebody pasted have such a mark too.
-        is_number = re.fullmatch(rf"{_MARK}[\d\s+()./-]*", line.content)
+        is_number = re.fullmatch(rf"{MARK}[\d\s+()./-]*", line.content)
         content = ""
-        if not marked or line.content[:1] != _MARK or is_number:
-            content = " ".join(filter(None, (_spoken(part, is_chat) for part in parts)))
+        if not marked or line.content[:1] != MARK or is_number:
+            content = " ".join(filter(None, (spoken(part, is_chat) for part in parts)))
         if content or not "".join(parts):
             # others count from the start of a recording
             time = line.time if _HAS_DAY.search(line.time) else ""
             yield message_of(line.place, line.speaker, content) | {"time": time}
         else:
             notes.add("left out a notice, or what was sent without words or deleted", line.place)
-
-
-def _spoken(text: str, is_chat: bool) -> str:
-    """Return what a line says.
-
-    Empty where a messenger says that a picture was there, or that somebody called.
-    """
-
-    def is_whole(text: str) -> bool:
-        if not is_chat and len(text) > _LONGEST_NOTICE:
-            return False
-        words = text.rpartition("•")[2].strip(" .").lower()
-        return bool(_WHOLE.fullmatch(words) or (is_chat and _WHOLE_IN_CHATS.fullmatch(words)))
-
-    if "<" in text or ")" in text or "-WA" in text:
-        text = _PART.sub("", text)
-    whole = text.replace(_MARK, "")
-    pieces = [whole] if whole == text or is_whole(whole) else text.split(_MARK)
-    return "".join(piece for piece in pieces if not is_whole(piece)).strip()
 
 
 def doubt(messages: list[dict[str, Any]], notes: Notes) -> None:

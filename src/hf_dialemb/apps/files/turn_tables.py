@@ -4,12 +4,9 @@ A row is a turn, what both sides said, or a whole conversation. Rows may stand i
 of a dialogue are put together by its id. What cells mean, the whole table decides.
 """
 
-import ast
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from datetime import timedelta
 from itertools import chain, groupby, islice, pairwise
 from pathlib import Path
@@ -19,11 +16,9 @@ from ...display import counted
 from ...errors import InputError
 from .columns import WIDE, lay_out, no_content
 from .findings import Draft, Notes, Problem, message_of
-from .forms import RecordDrafts
-from .markup import has_markup, plain_text
+from .markup import has_markup
 from .table_rows import Row, Rows, plain_cell
 from .times import joined
-from .transcripts import draft_of_text
 
 # of a spreadsheet
 _ERRORS = frozenset(("#N/A", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!", "#DIV/0!"))
@@ -59,10 +54,9 @@ _OURS = frozenset(
     ]
 )
 _MARKED = 0.2  # of a column's texts that have balanced tags, if it is HTML
-_WHOLE = 0.8  # of a column's texts that are conversations, if all are
 _PAUSE = timedelta(hours=4)  # that ends a conversation in a channel
 _LONG = 8 * 3600  # seconds between turns that may be of two dialogues
-_LONGEST_RECORD = 1 << 20  # characters
+_LOOKED_AT = 1000  # rows whose values show what a column is
 
 
 class Table:
@@ -77,7 +71,7 @@ class Table:
         place = f"{name}:{first.line}"
         if first.fault:
             raise InputError(f"{place}: {first.fault}")
-        self.layout = lay_out(place, first.cells, self._distinct, notes)
+        self.layout = lay_out(place, first.cells, self._distinct, notes, self._values)
         fields = self.layout.positions
         self.titles = {field: self.layout.title(field) for field in fields}
         self.is_wide = WIDE[0] in fields
@@ -88,19 +82,19 @@ class Table:
         self.clashing: set[str] = set()  # ids that another sheet has too
         self.missing = _MISSING
         self.count = 0
+        self.words: Counter[int] = Counter()  # of long texts, by column
+        self.long: Counter[int] = Counter()  # such texts
         self._survey()
-        self.has_roles = self.has_roles and not self.is_whole
-        if self.layout.needs_whole and not self.is_whole:
+        if self.layout.needs_whole:
             raise no_content(place, self.layout.header)
-        unused = ("role", "name") if self.is_whole else ()
-        taken = {at for field, at in fields.items() if field not in unused}
+        taken = set(fields.values())
         header = enumerate(self.layout.header)
         self.others = {name: at for at, name in header if name and at not in taken}
         self._differing: set[str] = set()  # of these, those that are no metadata
         self._worded: set[str] = set()  # and those that are no numbers
         self._is_known = False  # whether all rows were seen for that
         is_ticket = _TICKETS.search(f"{self.titles.get('id')} {self.titles.get('content')}")
-        self.is_mail = self.is_markup or (is_ticket is not None and not self.is_whole)
+        self.is_mail = self.is_markup or is_ticket is not None
 
     def drafts(self, notes: Notes) -> Iterator[Draft]:
         """Yield the dialogues in the order of their first rows.
@@ -128,6 +122,10 @@ class Table:
         rows = [row.cells for row in islice(self.rows(Notes()), 1, None)]
         counts = (len({cells[at] for cells in rows if at < len(cells)}) for at in columns)
         return (*counts, len(rows))
+
+    def _values(self, column: int) -> set[str]:
+        rows = islice(self.rows(Notes()), 1, _LOOKED_AT)
+        return {row.cells[column].strip() for row in rows if column < len(row.cells)}
 
     def _keyed(self, rows: Iterable[Row]) -> Iterator[tuple[str, int, Row]]:
         """Put the key of its dialogue and its number before each row.
@@ -157,7 +155,7 @@ class Table:
 
     def _survey(self) -> None:
         """Go through the whole table once, and note what holds of it."""
-        filled = marked = whole = blank = 0
+        filled = marked = blank = 0
         has_missing = False
         answers = Counter[str]()
         for key, number, row in self._keyed(self._body(Notes())):
@@ -167,15 +165,13 @@ class Table:
             numbers.append(number)
             self.count = number + 1
             blank += "id" in self.titles and not self._name(row)
+            self._count_words(row)
             has_missing = has_missing or not _MISSING.isdisjoint(row.cells)
             for text in filter(None, (self.layout.cell(row.cells, name) for name in self.texts)):
                 filled += 1
                 marked += has_markup(text)
-                whole += len(_conversation("", text, Notes())) > 1
                 answers.update(_ANSWERS & {text})
         self.is_markup = marked > 0 and marked >= _MARKED * filled
-        is_row_each = len(self.rows_of) == self.count or "id" not in self.titles
-        self.is_whole = not self.is_wide and whole > _WHOLE * filled and is_row_each
         self.is_filled_down = 0 < len(self.rows_of) <= blank == self.count - len(self.rows_of)
         if has_missing:
             self.missing |= _ANSWERS
@@ -184,6 +180,22 @@ class Table:
                 sentence = f"kept {word!r} as what was said ({counted(count, 'time')})"
                 self.notes.add(sentence, self.name)
         self._tell()
+
+    def _count_words(self, row: Row) -> None:
+        for at, cell in enumerate(row.cells):
+            count = cell.count(" ") + 1
+            if count > 2:
+                self.words[at] += count
+                self.long[at] += 1
+
+    def take_account(self, notes: Notes) -> None:
+        """Count the words of all columns; those that differ within a dialogue are lost."""
+        lost = {self.others[name]: name for name in self._differing}
+        for at, words in self.words.items():
+            if at in lost:
+                notes.account.add(lost[at], words, self.long[at])
+            else:
+                notes.account.words["said"] += words
 
     def _tell(self) -> None:
         """Note how rows became dialogues."""
@@ -197,7 +209,7 @@ class Table:
                 f"got the id {id!r}, which a spreadsheet made of others; export the ids as text"
             )
             self.notes.put(Problem(f"{self.name}: rows of {id}", sentence, "warning"))
-        if self.is_wide or self.is_whole:
+        if self.is_wide:
             return
         if "role" not in self.titles:
             self.notes.guess(
@@ -252,7 +264,7 @@ class Table:
             messages,
             tuple(domains),
             tuple(problems),
-            self._time(first) if self.is_whole else "",
+            "",
             self._metadata(kept),
             self.is_mail,
             None if "id" in self.titles else _PAUSE,
@@ -293,7 +305,7 @@ class Table:
             if self._is_known and values and name not in self._differing:
                 (value,) = values
                 title = f"{name}_column" if name.casefold() in _OURS else name
-                metadata[title] = value if name in self._worded else _number(value)
+                metadata[title] = value if name in self._worded else number_of(value)
         return metadata
 
     def _time(self, row: Row) -> str:
@@ -322,11 +334,6 @@ class Table:
                     "left out a text that is only a word for a missing cell, such as nan or NULL"
                 )
                 notes.add(sentence, place)
-            elif self.is_whole:
-                messages = _conversation(place, text, notes)
-                if not messages:
-                    notes.add("left out a cell that holds no conversation, as the others do", place)
-                return messages
             elif text.strip() and not speaker:
                 notes.add("left out a turn without a speaker", place)
             else:
@@ -340,28 +347,12 @@ def _is_broken(id: str) -> bool:
     return id in _ERRORS or _BROKEN.fullmatch(id) is not None
 
 
-def _number(text: str) -> int | float:
+def are_numbers(values: Iterable[Any]) -> bool:
+    """Return whether all values that are there are texts of numbers."""
+    filled = [value for value in values if value not in ("", None)]
+    return bool(filled) and all(isinstance(v, str) and _NUMBER.fullmatch(v) for v in filled)
+
+
+def number_of(text: str) -> int | float:
+    """Return the number that a text is."""
     return int(text) if text.lstrip("-").isdecimal() else float(text.replace(",", "."))
-
-
-def _conversation(place: str, text: str, notes: Notes) -> list[dict[str, Any]]:
-    """Return the messages of a whole conversation in a cell.
-
-    JSON, what Python prints of it, or lines of speakers.
-    """
-    drafts: list[Draft] = []
-    if text[:1] in ("[", "{") and len(text) < _LONGEST_RECORD:
-        drafts = list(RecordDrafts(lambda: [(place, _literal(text))])(notes))
-    elif "\n" in text or "<br" in text:
-        lines = (plain_text(text) if "<" in text else text).splitlines()
-        drafts = [draft_of_text(place, lines, notes)]
-    if len(drafts) != 1 or drafts[0].problems:
-        return []
-    return [dict(message) for message in drafts[0].messages]
-
-
-def _literal(text: str) -> Any:
-    for parse in (json.loads, ast.literal_eval):
-        with suppress(MemoryError, RecursionError, SyntaxError, ValueError):
-            return parse(text)
-    return None

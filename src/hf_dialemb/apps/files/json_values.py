@@ -1,0 +1,126 @@
+"""Values of JSON as they are meant: JSON in texts, dotted names, columns, pairs and maps."""
+
+import ast
+import json
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import date
+from typing import Any
+
+from .columns import name_rank, word_list
+from .evidence import Record
+
+_LONGEST = 1 << 20  # characters of JSON in a text
+_ASKED, _ANSWERED = word_list("asked"), word_list("answered")
+_DOTTED = re.compile(r"[A-Za-z_][\w-]*(\.[\w-]+)+")
+
+
+def opened(value: Any) -> Any:
+    """Return a value with its JSON read, its dotted names nested and its columns as rows."""
+    if isinstance(value, str) and value[:1] in ("{", "[") and 1 < len(value) < _LONGEST:
+        inner = parsed(value)
+        return opened(inner) if isinstance(inner, Mapping | list) else value
+    if isinstance(value, list):
+        if not value or not _attribute(value[0]):
+            return value
+        pairs = [pair for item in value if (pair := _attribute(item))]
+        return opened(dict(pairs)) if len(pairs) == len(value) else value
+    if isinstance(value, date):
+        return value.isoformat()
+    if not isinstance(value, Mapping):
+        return value
+    dotted = [inner for name, inner in value.items() if _DOTTED.fullmatch(str(name))]
+    if dotted and not all(isinstance(inner, Mapping) for inner in dotted):
+        value = _nested(value)
+    is_constructor = isinstance(value.get("kwargs"), Mapping) and isinstance(value.get("id"), list)
+    if is_constructor and value["id"]:  # of LangChain
+        kind = str(value["id"][-1]).removesuffix("Chunk").removesuffix("Message").lower()
+        return {"type": kind, **value["kwargs"]}
+    if _is_columns(value):
+        return [dict(zip(value, row, strict=False)) for row in zip(*value.values(), strict=False)]
+    return value
+
+
+def _attribute(item: Any) -> tuple[str, Any] | None:
+    """Return the name and the value of an attribute of OpenTelemetry; None of anything else."""
+    if not isinstance(item, Mapping) or item.keys() != {"key", "value"}:
+        return None
+    value = item["value"]
+    return (
+        (str(item["key"]), next(iter(value.values()), None)) if isinstance(value, Mapping) else None
+    )
+
+
+def parsed(text: str) -> Any:
+    """Return what a text of JSON, or of a value of Python, stands for; None if it is neither."""
+    for parse in (json.loads, ast.literal_eval):
+        with suppress(MemoryError, RecursionError, SyntaxError, ValueError, TypeError):
+            return parse(text)
+    return None
+
+
+def _nested(value: Record) -> dict[str, Any]:
+    nested: dict[str, Any] = {}
+    for name, inner in value.items():
+        *outer, last = str(name).split(".")
+        place = nested
+        for step in outer:
+            if not isinstance(place.get(step), dict):
+                place[step] = {}
+            place = place[step]
+        if isinstance(place.get(last), dict) and isinstance(inner, Mapping):
+            place[last] |= inner
+        else:
+            place[last] = inner
+    return nested
+
+
+def _is_columns(value: Record) -> bool:
+    columns = list(value.values())
+    if len(columns) < 2 or not all(isinstance(column, list) for column in columns):
+        return False
+    scalars = [c for c in columns if c and all(isinstance(cell, str | int | float) for cell in c)]
+    return len(scalars) > 1 and len({len(column) for column in columns}) == 1
+
+
+def is_map(value: Record) -> bool:
+    """Return whether ids or dates lead to objects that are alike."""
+    items = list(value.values())[:20]
+    if len(items) < 2 and not re.search(r"[\d@]", "".join(map(str, value))):
+        return False
+    if not all(isinstance(item, Mapping) for item in items) or not items:
+        return False
+    shared = set(items[0])
+    return all(2 * len(shared & item.keys()) >= max(len(shared), len(item), 1) for item in items)
+
+
+def pair_of(value: Record) -> tuple[str, ...]:
+    """Return the names of what a person asks and of what is answered, if an object has both."""
+    names = {name: at for name, at in value.items() if isinstance(at, str | list | Mapping) and at}
+    lower = {re.sub(r"BodyJson$", "", str(name)): name for name in names}
+    asked = next((lower[name] for name in _ASKED if name in lower), None)
+    answered = next((lower[name] for name in _ANSWERED if name in lower), None)
+    if asked is None or answered is None:
+        return ()
+    sides = [value[asked], value[answered]]
+    is_said = all(_holds(side) for side in sides if isinstance(side, Mapping))
+    return (asked, answered) if is_said else ()
+
+
+def _holds(value: Record) -> bool:
+    """Return whether an object of a pair may hold what is said, and is no description."""
+    return any(
+        isinstance(inner, list | Mapping)
+        or name_rank("content", str(name)) is not None
+        or str(name) in (*_ASKED, *_ANSWERED)
+        for name, inner in value.items()
+    )
+
+
+def plain(value: Record) -> Record:
+    """Return an object whose inner objects are opened too."""
+    return {
+        name: inner if name == "content" and isinstance(inner, str) else opened(inner)
+        for name, inner in value.items()
+    }

@@ -1,0 +1,264 @@
+"""What a message of JSON says and who says it; calls of tools, notes and notices are named."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cache, reduce
+from html import unescape
+from typing import Any
+
+from .columns import word_list
+from .evidence import FLAG_KINDS, Layout, Record, flattened, is_known, is_program, value_at
+from .joining import spaced
+from .roles import WELL_KNOWN
+
+Message = dict[str, Any]
+_SAID = frozenset(word_list("parts_said"))  # types of parts
+_TYPES = ("type", "content_type", "part_kind")
+_WITHIN = word_list("within")
+_PARTS = (  # from words in the type of a part to what it is, the first that fits
+    (r"result|tool.?resp|call.?output|function.?resp|execution", "a result of a tool"),
+    (r"tool|function|call|code|action", "a call of a tool"),
+    (r"think|thought|reason", "a thought of a model"),
+    (r"image|picture|inline|sticker", "a picture"),
+    (r"audio|video|file|document|attachment", "a file"),
+    (r"context|instruction|system", "instructions for a model"),
+    (r"step|source|data-", "a step of a model"),
+)
+_BESIDE = {  # fields beside the text of a message
+    **dict.fromkeys(("tool_calls", "function_call", "toolCalls"), "a call of a tool"),
+    "reasoning_content": "a thought of a model",
+    **dict.fromkeys(("attachments", "files"), "a file"),
+    "images": "a picture",
+}
+_PRIVATE = re.compile(
+    r"\b(note|private|internal|whisper|supervisor)|_(note|private)", re.IGNORECASE
+)
+_NOTICE = re.compile(
+    "system|service|event|join|leave|left$|member|status|change|lineitem|^meta|trace|moment|ai_|"
+    "call|activit|tombstone|notif|topic|bot_|summary|snapshot|delete|pinned|recipientadd",
+    re.IGNORECASE,
+)
+_GONE = re.compile(r"(.*/)?\w*(delet|redact|unsent|revoked)\w*", re.IGNORECASE)
+_OF_AGENTS = re.compile(
+    r"\s*(<(command|local-command|environment|user_instructions|user_shell|system-reminder|"
+    r"turn_aborted|bash-)|# AGENTS\.md instructions|\[Request interrupted|Caveat: )"
+)
+_MARK = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")  # of Slack: <@U01>, <http://x|label>
+_MOJIBAKE = re.compile("[\xc2-\xf4][\x80-\xbf]")
+_NO_NAME = re.compile(r"[\W\d]*|[0-9a-fA-F-]{24,}")  # numbers and UUIDs
+_OF_MODELS = {
+    **dict.fromkeys(("human", "request"), "user"),
+    **dict.fromkeys(("ai", "gpt", "model", "response"), "assistant"),
+}
+_LABELS = ("dialogue_acts", "slots", "intents")
+_NAMES = (
+    "profile/real_name",
+    "real_name",
+    "user_profile/real_name",
+    "profile/display_name",
+    "name",
+)
+_OTHER = {"user": "assistant", "assistant": "user"}
+
+
+def parts(content: Any) -> Iterator[tuple[str, str]]:
+    """Yield the parts of a content: of each what it is if it is left out, and its text."""
+    if isinstance(content, str):
+        yield "", content
+    elif isinstance(content, list):
+        for part in content:
+            yield from parts(part)
+    elif isinstance(content, Mapping):
+        name = next((content[key] for key in _TYPES if content.get(key)), None)
+        inner = next((content[key] for key in _WITHIN if content.get(key) is not None), None)
+        if content.get("thought") is True:  # of Gemini
+            name = "thought"
+        elif name is None and inner is None:
+            name = next(iter(content), "")
+        if name is None or str(name).lower() in _SAID:
+            yield from parts(inner)
+        elif name:
+            yield _kind_of(str(name)) or f"a part of the type {name}", ""
+
+
+@cache
+def _kind_of(name: str) -> str:
+    """Return what a part of a type is; empty for what is said."""
+    fitting = (kind for words, kind in _PARTS if re.search(words, name, re.IGNORECASE))
+    return "" if name.lower() in _SAID else next(fitting, "")
+
+
+def message_in(
+    item: Record, layout: Layout, people: Mapping[str, Record], default: str = ""
+) -> Iterator[Message]:
+    """Yield what is left out of one message, then what it says.
+
+    Args:
+        item: The message.
+        layout: Its fields.
+        people: Persons by the ids that messages have of them.
+        default: The role of a message that does not say whose it is.
+
+    Raises:
+        ValueError: Its text is none.
+    """
+    flat = dict(flattened(item))
+    role, name = _speaker(flat, layout, people, default)
+    why = _left_out(flat, layout, role)
+    if why:
+        yield {"left_out": why}
+    elif role:
+        yield from _said(flat, layout, people, {"role": role, "name": called(name)})
+    elif value_at(flat, layout.text) is not None:
+        if list(layout.role[:1]) == ["role"]:
+            raise ValueError  # of a chat, where each message has one
+        yield {"left_out": "a message without a speaker"}
+
+
+def _speaker(
+    flat: Record, layout: Layout, people: Mapping[str, Record], default: str
+) -> tuple[str, str]:
+    role = value_at(flat, layout.role)
+    name = value_at(flat, layout.name)
+    person = people.get(str(role)) or people.get(str(name)) or {}
+    role = value_at(person, ("role", "ParticipantRole", "type", "user_type")) or role
+    name = _name_of(person) or name
+    for path, true in layout.flags.items():
+        if role is None and isinstance(flat.get(path), bool):
+            role = true if flat[path] else _OTHER[true]
+    if default and not is_known(str(role)):
+        role = default
+    if role is None and layout.is_recording:
+        return "None", ""
+    if isinstance(role, int) and layout.role and re.search("speaker(_?id)?$", layout.role[0], re.I):
+        role = layout.row.get("roles", {}).get(str(role), f"speaker {role}")
+    role = "" if role is None else repaired(str(role))
+    role = layout.row.get("roles", {}).get(role.lower(), _OF_MODELS.get(role.lower(), role))
+    return role, repaired(str(name)) if name is not None else role
+
+
+def _left_out(flat: Record, layout: Layout, role: str) -> str:
+    """Return why a message is not read; empty if it is."""
+    for path, value in flat.items():
+        if why := _of_flag(path, value):
+            return why
+    row = layout.row
+    if any(str(flat.get(path)).lower() in words for path, words in row.get("hidden", {}).items()):
+        return "a private note"
+    if any(flat.get(path) for path in row.get("notices", ())):
+        return "a notice"
+    if role.isdecimal() and row.get("roles"):
+        return f"a message whose {layout.role[0]} is {role!r}"
+    if role.lower() == "supervisor":
+        return "a private note"
+    for path in layout.kinds:
+        if why := _of_kind(path.rpartition("/")[2], flat.get(path), path in layout.role):
+            return why
+    is_prompt = role.lower() == "system" and layout.system_speaks
+    return f"a message of the role {role}" if is_program(role) and not is_prompt else ""
+
+
+def _of_flag(path: str, value: Any) -> str:
+    """Return what a message is by one of its fields, if nobody says it, or nobody else saw it."""
+    if value and _GONE.fullmatch(path) and not isinstance(value, list | Mapping):
+        return "a deleted message"
+    if path == "message/recipient" and value not in (None, "all"):
+        return "a call of a tool"
+    name = path.rpartition("/")[2].lower().removeprefix("is_").removeprefix("is")
+    wanted, why = FLAG_KINDS.get(name, (None, ""))
+    return why if value is wanted and wanted is not None else ""
+
+
+def _of_kind(name: str, value: Any, says_role: bool) -> str:
+    """Return what a message of a kind is, if nobody says it."""
+    if not isinstance(value, str) or is_known(value):
+        return ""
+    if name.lower() == "visibility":
+        return "" if value.lower() in ("all", "public", "everyone") else "a private note"
+    if name in ("source", "src", "direction", "purpose"):
+        return ""
+    if _PRIVATE.search(value):
+        return "a private note"
+    if _NOTICE.search(value) or says_role:
+        return f"a message whose {name} is {value[:40]!r}"
+    return "a deleted message" if value == "DELETED" else _kind_of(value)
+
+
+def _said(
+    flat: Record, layout: Layout, people: Mapping[str, Record], message: Message
+) -> Iterator[Message]:
+    path, texts, left = "", list[str](), list[str]()
+    for at in layout.text:
+        pieces = list(parts(flat.get(at)))
+        texts = [text for kind, text in pieces if not kind and text]
+        if texts or not left:
+            left = [kind for kind, _ in pieces if kind]
+        if texts:
+            path = at
+            break
+    ends = {at.rpartition("/")[2]: value for at, value in flat.items()}
+    left += [kind for field, kind in _BESIDE.items() if ends.get(field)]
+    yield from ({"left_out": kind} for kind in left)
+    content = _joined([_shown(text, layout, people) for text in texts])
+    if _OF_AGENTS.match(content):
+        yield {"left_out": "a notice to an agent"}
+        return
+    if not content and not left and isinstance(value_at(flat, layout.text), int | float):
+        raise ValueError
+    if not content.strip() and left:
+        return
+    message |= {field: flat[field] for field in _LABELS if _are_labels(flat.get(field))}
+    if (time := value_at(flat, layout.time)) is not None:
+        message["time"] = time
+    if layout.is_recording:
+        for field, paths in (("start", layout.start), ("channel", layout.channel)):
+            value = value_at(flat, paths)
+            message[field] = value if isinstance(value, str | int | float) else None
+        message["speaker"] = None if message["role"] == "None" else message["role"]
+    is_markup = layout.is_markup or re.search("html|rich", path.lower())
+    is_plain = "plain" in path.lower() or flat.get("body/contentType") == "text"
+    yield {**message, "content": content, "markup": bool(is_markup) and not is_plain, "raw": texts}
+
+
+def _joined(texts: Sequence[str]) -> str:
+    has_spaces = any(text[:1].isspace() or text[-1:].isspace() for text in texts)
+    return "".join(texts) if has_spaces or not texts else reduce(spaced, texts)
+
+
+def _shown(text: str, layout: Layout, people: Mapping[str, Record]) -> str:
+    """Return a text as people saw it: names and labels instead of marks, one encoding."""
+
+    def shown(mark: re.Match[str]) -> str:
+        kind, target, label = mark.groups()
+        if kind == "@":
+            return str(_name_of(people.get(target, {})) or label or target)
+        return label or f"{kind.strip('!')}{target}"
+
+    text = repaired(text)
+    return unescape(_MARK.sub(shown, text)) if layout.row.get("marks") else text
+
+
+def repaired(text: str) -> str:
+    """Return a text whose UTF-8 was read as Latin-1 as it was."""
+    if _MOJIBAKE.search(text):
+        with suppress(UnicodeError):
+            return text.encode("latin-1").decode()
+    return text
+
+
+def _name_of(person: Record) -> Any:
+    return value_at(dict(flattened(person)), _NAMES)
+
+
+def called(speaker: str) -> str:
+    """Return the name of a speaker; empty for a role, a number or a UUID."""
+    name = speaker.strip()
+    return "" if name.casefold() in WELL_KNOWN or _NO_NAME.fullmatch(name) else name
+
+
+def _are_labels(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(item, str) or (isinstance(item, Mapping) and {"name", "value"} <= item.keys())
+        for item in value
+    )

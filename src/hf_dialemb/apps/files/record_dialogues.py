@@ -1,0 +1,376 @@
+"""Dialogues of records: messages of what was found in them, grouped, joined and without repeats."""
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from ...errors import InputError
+from ...hooks import entries
+from .account import REMEDY, Account
+from .evidence import EARLIER, Layout, Record, flattened, is_known, is_transcript, value_at
+from .findings import Draft, Notes, Problem, from_record
+from .histories import IDS, continued, on_path
+from .inherited import fields_around, id_of, metadata_of, people_of, ranked_fields
+from .joining import joined
+from .json_values import opened, pair_of
+from .markup import plain_text
+from .message_parts import Message, called, message_in
+from .record_tables import Conversations, Unit, description_of, first_text
+from .transcripts import draft_of_text
+
+Read = Callable[[], Iterable[tuple[str, Any]]]
+"""Reads the records of a file, each with its place; an `InputError` is a damaged one."""
+
+_LISTED = 20  # fields that a sentence is about
+_SURVEYED = 1000  # records that show what fields are
+_PAUSE = timedelta(hours=4)  # that ends a conversation of people who have names
+_TICKET = re.compile(r"subject|priority|requester\w*|ticket\w*")
+_SIDES = ("user", "assistant")
+_OF_RECORDS = ({"start", "end"}, {"instruction", "input"})  # of recordings, of Alpaca
+_ANSWERS = {"output", "answer", "response", "input", "question", "query", "prompt", "text"}
+IN_TURN = (
+    "a list of texts without speakers: taken as said in turn by 'first' and 'second'; say who they "
+    "are with --roles 'first=user,second=assistant'"
+)
+
+
+class RecordDrafts:
+    """Makes dialogues of the records of a file, which is looked at first."""
+
+    def __init__(self, read: Read, columns: Mapping[str, str] | None = None) -> None:
+        self._read = read
+        sample = [item for _, item in islice(read(), _SURVEYED) if not isinstance(item, InputError)]
+        self.header = [] if columns and "messages" in columns else header_of_flat(sample)
+        self.account = Account()
+        self.tables = Conversations(sample, system_rows(), columns or {})
+        self._sizes = Counter[int]()  # by the hash of what records of a dialogue share
+        self._alike: dict[str, set[int]] = {}  # two values at most of what may be an id
+        for _, unit, key in self._found(None):
+            self._sizes[hash(key)] += isinstance(unit, Unit)
+            for path, value in (
+                ranked_fields(fields_around(unit), "id") if isinstance(unit, Unit) else ()
+            ):
+                values = self._alike.setdefault(path, set())
+                if len(values) < 2:
+                    values.add(hash(value))
+
+    def __call__(self, notes: Notes) -> Iterator[Draft]:
+        """Make the dialogues."""
+        groups: dict[str, list[tuple[str, Unit]]] = {}
+        for place, unit, key in self._found(notes):
+            if isinstance(unit, Problem):
+                yield Draft(place, "", (), problems=(unit,))
+                continue
+            members = groups.setdefault(key, [])
+            members.append((place, unit))
+            if len(members) >= self._sizes[hash(key)]:
+                yield from self._drafts(groups.pop(key), notes)
+        for members in groups.values():
+            yield from self._drafts(members, notes)
+
+    def take_account(self, notes: Notes) -> None:
+        """Count the words of all records, after all dialogues were made."""
+        for _, record in self._read():
+            self.account.take(opened(record))
+        notes.account.join(self.account)
+
+    def _found(self, notes: Notes | None) -> Iterator[tuple[str, Any, str]]:
+        """Yield places, conversations or problems, and what the records of a dialogue share."""
+        run = ""
+        for place, record in self._read():
+            if isinstance(record, InputError):
+                yield place, Problem(place, str(record)), place
+                continue
+            units = _versions(self.tables.find(record))
+            if not units and notes is not None:
+                yield from _unread(place, record, notes)
+            for number, unit in enumerate(units, start=1):
+                where = place if len(units) == 1 else f"{place}: dialogue {number}"
+                key = _shared(unit)
+                if unit.is_row and not self._replies(unit, unit.items[0]):
+                    run = key or run or where
+                    key = run
+                yield where, unit, key or where
+
+    def _replies(self, unit: Unit, item: Record) -> list[tuple[Layout, list[Record]]]:
+        """Return lists of messages in a message, such as the answers to a post."""
+        lists = []
+        for name, inner in flattened(item):
+            if not isinstance(inner, list):
+                continue
+            path = f"{unit.path}.{name.replace('/', '.')}[]"
+            if path in self.tables.samples and not EARLIER.search(name):
+                layout = self.tables.layout(path)
+                if layout.role and name not in unit.layout.text and self.tables.speaks(path):
+                    lists.append((layout, inner))
+        return lists
+
+    def _drafts(self, members: list[tuple[str, Unit]], notes: Notes) -> Iterator[Draft]:
+        place, first = members[0]
+        if first.is_row:
+            places = {id(unit.items[0]): where for where, unit in members}
+            first = replace(first, items=[unit.items[0] for _, unit in members], places=places)
+            members = [(place, first)]
+        messages: list[Message] = []
+        for where, unit in members:
+            try:
+                latest = list(self._messages(unit, notes, where))
+            except (AttributeError, LookupError, TypeError, ValueError):
+                yield _malformed(where, unit)
+                return
+            beside: Message = {"place": where}
+            if len(members) > 1 and (time := ranked_fields(fields_around(unit), "time")):
+                beside["time"] = time[0][1]
+            messages = continued(messages, [beside | message for message in latest])
+            for other in unit.more:
+                notes.add(f"left out another version of a dialogue ({other.path})", where)
+                sides = other.context[-1:] if other.kind == "pair" else []
+                self.account.note([other.items, sides])
+        spoken: dict[str, list[Message]] = {}
+        for message in messages:
+            if "left_out" in message:
+                notes.add(f"left out {message['left_out']}", message["place"])
+            else:
+                spoken.setdefault(message.pop("group", ""), []).append(message)
+        if not spoken:
+            notes.add("left out a dialogue in which nobody says anything", place)
+        elif any(turn["content"] for turns in spoken.values() for turn in turns):
+            yield from self._divided(place, first, spoken, notes)
+        else:
+            yield _malformed(place, first)
+
+    def _divided(
+        self, place: str, unit: Unit, spoken: Mapping[str, list[Message]], notes: Notes
+    ) -> Iterator[Draft]:
+        context = fields_around(unit)
+        constant = {
+            path
+            for path, values in self._alike.items()
+            if len(self._sizes) > 1 and len(values) < 2 and path.rpartition("/")[2] != "id"
+        }
+        id, id_path = id_of(unit, context, constant)
+        time_path, time = next(iter(ranked_fields(context, "time")), ("", ""))
+        domains = context.get("domains")
+        metadata = metadata_of(context, (id_path, time_path, "domains", ""))
+        turns = [turn for several in spoken.values() for turn in several]
+        is_ticket = any(map(_TICKET.fullmatch, context))
+        is_whole = is_ticket or any(
+            "Thread" in str(context.get(at)) for at in ("type", "channel/type")
+        )
+        named = not any(is_known(str(turn["role"])) for turn in turns)
+        for value in (id, time, *metadata.values()):
+            self.account.keep(value)
+        for turn in turns:
+            for text in (*turn.pop("raw", ()), turn["content"], turn["role"], turn.get("name")):
+                self.account.keep(text)
+        for key, part in spoken.items():
+            divides = named and not key and not is_whole and not unit.layout.is_recording
+            yield Draft(
+                place,
+                key or id,
+                joined(place, part, notes) if unit.layout.is_recording else part,
+                domains if isinstance(domains, list | tuple) else (),
+                time=time,
+                metadata=metadata,
+                mail=is_ticket or any(turn.get("markup") for turn in part),
+                pause=_PAUSE if divides else None,
+            )
+
+    def _messages(self, unit: Unit, notes: Notes, place: str) -> Iterator[Message]:
+        if unit.kind == "transcript":
+            text = str(unit.items[0])
+            text = plain_text(text) if "<" in text else text
+            draft = draft_of_text(place, text.splitlines(), notes)
+            yield from (dict(message) | {"raw": unit.items} for message in draft.messages)
+        elif unit.kind == "texts":
+            yield from _in_turn(unit, notes, place)
+        elif unit.kind == "pair":
+            yield from self._sides(unit.context[-1], unit.path, notes, place)
+        elif unit.kind == "exchanges":
+            for item in unit.items:
+                yield from self._sides(item, unit.path, notes, place)
+        else:
+            yield from self._listed(unit)
+
+    def _sides(self, value: Record, path: str, notes: Notes, place: str) -> Iterator[Message]:
+        """Yield what is asked and answered, after what was so before."""
+        messages: list[Message] = []
+        history = value.get("history")
+        for exchange in history if isinstance(history, list) else ():
+            pair = zip(exchange, _SIDES, strict=False)
+            messages += [{"role": side, "content": str(text), "name": ""} for text, side in pair]
+        beside = (
+            {"time": time[0][1]} if (time := ranked_fields(dict(flattened(value)), "time")) else {}
+        )
+        for name, side in zip(pair_of(value), _SIDES, strict=True):
+            side_value = opened(value[name])
+            if name == "input" and isinstance(value.get("instruction"), str):
+                side_value = "\n".join(filter(None, (value["instruction"], side_value)))
+            latest = self._under(side_value, side, f"{path}.{name}", notes, place)
+            messages = continued(messages, [beside | message for message in latest])
+        yield from messages
+
+    def _under(
+        self, value: Any, side: str, path: str, notes: Notes, place: str
+    ) -> Iterator[Message]:
+        """Yield what is said in a side of a pair."""
+        value = opened(value)
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            value = " ".join(value)
+        if isinstance(value, str):
+            yield {"role": side, "content": value, "name": ""}
+        elif units := self.tables.units(value, path, [], ""):
+            for unit in units:
+                yield from self._messages(unit, notes, place)
+        elif isinstance(value, Mapping):
+            layout = self.tables.layout(path, [value])
+            if layout.text:
+                yield from message_in(value, layout, {}, side)
+                return
+            for name, inner in value.items():
+                if isinstance(inner, list | Mapping) or name in _ANSWERS:
+                    yield from self._under(inner, side, f"{path}.{name}", notes, place)
+
+    def _listed(self, unit: Unit) -> Iterator[Message]:
+        items = [item for item in unit.items if isinstance(item, Mapping)]
+        if len(items) < len(unit.items):
+            yield {"left_out": "a message that is no object"}
+        people = people_of(unit)
+        nodes = [at.get("current_node", at.get("currentId")) for at in unit.context]
+        last = next((node for node in nodes if node), None)
+        flat = [dict(flattened(item)) for item in items]
+        threads = Counter(str(value_at(item, unit.layout.thread)) for item in flat)
+        for item in on_path(items, unit.layout, last):
+            if "left_out" in item:
+                self.account.note(item)
+                yield dict(item)
+                continue
+            replies = self._replies(unit, item)
+            beside = _beside(item, unit, threads, bool(replies))
+            several = [
+                (item, unit.layout),
+                *((reply, near) for near, some in replies for reply in some),
+            ]
+            for inner, layout in several:
+                for message in message_in(inner, layout, people):
+                    if "left_out" in message:
+                        self.account.note(inner)
+                    yield {**message, **beside}
+
+
+def _malformed(place: str, unit: Unit) -> Draft:
+    return Draft(place, "", (), problems=from_record(place, {"messages": unit.items}).problems)
+
+
+def _beside(item: Record, unit: Unit, threads: Mapping[str, int], has_replies: bool) -> Message:
+    """Return where a message is, and what tells the conversations of a list apart."""
+    flat = dict(flattened(item))
+    thread = value_at(flat, unit.layout.thread)
+    group = None if unit.is_row else value_at(flat, unit.layout.group)
+    if thread is not None and threads[str(thread)] > 1:
+        group = thread
+    if has_replies and group is None and not unit.is_row:
+        group = value_at(flat, IDS) or f"{unit.path}{id(item)}"
+    beside = {} if group is None else {"group": str(group).rpartition("/conversations/")[2]}
+    if id(item) in unit.places:
+        beside["place"] = unit.places[id(item)]
+    return beside
+
+
+def _unread(place: str, record: Any, notes: Notes) -> Iterator[tuple[str, Problem, str]]:
+    """Say why a record holds no conversation; note it where it may be so."""
+    fields = list(record) if isinstance(record, dict) else []
+    has_messages = isinstance(record, dict) and bool(record.get("messages"))
+    if has_messages or not isinstance(record, dict | list):
+        for problem in from_record(place, record).problems:
+            yield place, problem, place
+    elif fields and notes.options.strict:
+        names = ", ".join(map(str, fields[:_LISTED]))
+        sentence = f"got an object with the fields {names}, in which nobody says anything"
+        yield place, Problem(place, f"{sentence}; {REMEDY}"), place
+    else:
+        what = "in which nobody says anything" if record else "that is empty"
+        notes.add(f"left out a record {what}", place)
+
+
+@cache
+def system_rows() -> list[dict[str, Any]]:
+    """Return the rows of systems whose own words say too little, those of other packages first."""
+    text = Path(__file__).with_name("systems.toml").read_text(encoding="utf-8")
+    outside = [row for entry in entries("forms").values() for row in entry.load()]
+    return [*outside, *tomllib.loads(text)["systems"]]
+
+
+def header_of_flat(sample: Sequence[Any]) -> list[str]:
+    """Return the fields of records that are rows of a table; none if their values hold more."""
+    fields: dict[str, list[Any]] = {}
+    for record in sample:
+        if not isinstance(record, Mapping):
+            return []
+        if pair_of(record) and not all(isinstance(record[name], str) for name in pair_of(record)):
+            return []
+        if description_of(record) or any(keys <= record.keys() for keys in _OF_RECORDS):
+            return []
+        for name, value in record.items():
+            fields.setdefault(name, []).append(value)
+    return [] if any(map(_holds, fields.values())) else list(fields)
+
+
+def _holds(values: Sequence[Any]) -> bool:
+    """Return whether the values of a field are objects, or whole conversations in a text."""
+    filled = [value for value in values if value not in (None, "", [], {})]
+    nested = [
+        value
+        for value in values
+        if isinstance(value, Mapping)
+        or (
+            isinstance(value, list)
+            and (len(value) > 1 or not all(isinstance(v, str) for v in value))
+        )
+    ]
+    texts = [value for value in filled if isinstance(value, str)]
+    parsed = [text for text in texts if not isinstance(opened(text), str)]
+    whole = [text for text in texts if is_transcript(text)]
+    return bool(nested) or 2 * len(parsed) > len(filled) or 5 * len(whole) > 4 * len(filled)
+
+
+def _in_turn(unit: Unit, notes: Notes, place: str) -> Iterator[Message]:
+    speakers = unit.context[-1].get("speakers")
+    if not isinstance(speakers, list) or len(speakers) != len(unit.items):
+        notes.guess(IN_TURN, place)
+        speakers = [("first", "second")[number % 2] for number in range(len(unit.items))]
+    for who, text in zip(map(str, speakers), unit.items, strict=True):
+        yield {
+            "role": who,
+            "content": text,
+            "name": "" if who in ("first", "second") else called(who),
+        }
+
+
+def _versions(units: list[Unit]) -> list[Unit]:
+    """Keep one of several versions of a conversation in a record, such as two answers."""
+    first: dict[Any, Unit] = {}
+    for number, unit in enumerate(units):
+        opening = first_text(unit) if len(units) > 1 else ""
+        around = id(unit.context[-1]) if unit.context else 0
+        key = (opening, str(id_of(unit, fields_around(unit))[0]) or around) if opening else number
+        kept = first.setdefault(key, unit)
+        if kept is not unit:
+            kept.more.append(unit)
+    return list(first.values())
+
+
+def _shared(unit: Unit) -> str:
+    """Return what records of one dialogue share: the id of a session, a thread or the like."""
+    if unit.is_row:
+        value = value_at(dict(flattened(unit.items[0])), unit.layout.group)
+    else:
+        value = next((value for _, value in ranked_fields(fields_around(unit), "group")), None)
+    return "" if value is None else str(value).rpartition("/conversations/")[2]
