@@ -97,6 +97,8 @@ def load(spaces, tmp_path_factory):
         patch.setattr(evaluate.config, "HF_MODULES_CACHE", str(tmp_path_factory.mktemp("modules")))
         patch.setattr(evaluate.config, "HF_METRICS_CACHE", str(tmp_path_factory.mktemp("columns")))
         patch.setattr(sys, "path", list(sys.path))
+        for module in [name for name in sys.modules if name.startswith("evaluate_modules")]:
+            patch.delitem(sys.modules, module)  # of another folder
         yield lambda name, **options: evaluate.load(str(spaces / name), **options)
 
 
