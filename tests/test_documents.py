@@ -134,6 +134,8 @@ def faults_of_page(page):
         ]
         found += [f"no name {word}" for word in MODULES.findall(code) if not resolves(word)]
     text = page.read_text(encoding="utf-8")
+    references = re.findall(r"^::: (\S+)$", text, re.M)
+    found += [f"no name {word}" for word in references if not resolves(word)]
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
         "optional-dependencies"
     ]

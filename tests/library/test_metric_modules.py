@@ -96,7 +96,8 @@ def load(spaces, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(evaluate.config, "HF_MODULES_CACHE", str(tmp_path_factory.mktemp("modules")))
         patch.setattr(evaluate.config, "HF_METRICS_CACHE", str(tmp_path_factory.mktemp("columns")))
-        patch.setattr(sys, "path", list(sys.path))
+        others = [place for place in sys.path if not Path(place, "evaluate_modules").is_dir()]
+        patch.setattr(sys, "path", others)
         for module in [name for name in sys.modules if name.startswith("evaluate_modules")]:
             patch.delitem(sys.modules, module)  # of another folder
         yield lambda name, **options: evaluate.load(str(spaces / name), **options)

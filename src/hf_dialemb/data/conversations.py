@@ -25,6 +25,8 @@ def plain_dialogues(items: Any) -> list[Dialogue]:
         for item in items if isinstance(items, list | tuple) else ():
             if isinstance(item, Dialogue):
                 read.append(item)
+            elif isinstance(item, Mapping) and item.keys() == {"prompt", "completion"}:
+                read.append(from_conversation(item))
             elif isinstance(item, Mapping) and item.keys() <= WRITTEN:
                 read.append(Dialogue.from_json(item))
             else:

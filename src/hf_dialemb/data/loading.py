@@ -113,6 +113,8 @@ def load_all(dialogues: Any) -> list[Dialogue]:
         return load_dialogues(dialogues)
     read = _from_objects(dialogues, ReadingOptions(), strict=True)
     if len(read) != len(dialogues):
+        placed = ((f"dialogues[{row}]", listed(item)) for row, item in enumerate(dialogues))
+        list(_conversations(placed, "dialogues", strict=True))  # names the first that is malformed
         raise InputError(
             f"dialogues: got {len(dialogues)}, but only {len(read)} say something; leave out the "
             "others"
