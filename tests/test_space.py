@@ -67,7 +67,7 @@ def test_transcripts_and_json_lines_are_read(read, tmp_path):
         ),
         (
             '{"messages": []}',
-            r"Pasted text: got no dialogue \(left out a dialogue in which nobody says "
+            r"Pasted text: got no dialogue \(left out a record in which nobody says "
             r"anything\)",
         ),
         ("\n".join(["user: a"] * 201), "Dialogue 1: got 201 turns, expected at most 200"),

@@ -232,7 +232,7 @@ def test_a_benchmark_from_the_command_line_shows_all(data_dir, tmp_path, capsys,
         results = read_results(output / f"{suite}.json")
         assert all(problem["data_sha256"] for problem in results.run["config"]["problems"])
         assert (output / f"{suite}.md").read_text() == page_of(results)
-    assert any(output.rglob("*.safetensors"))
+    assert any(output.rglob("*.sqlite"))
 
 
 def test_wrong_benchmarks_are_refused_before_any_work(tmp_path, refused):

@@ -43,7 +43,8 @@ def convert_records(
         try:
             item = convert(*raw) if isinstance(raw, tuple) else convert(raw)
             identifier = getattr(item, "id", "")
-            if identifier and hash(identifier) in seen:
+            key = hash(identifier)
+            if identifier and key in seen:
                 raise InputError(
                     f"field id: got {identifier!r}, which an earlier record has too; give each "
                     "dialogue its own id"
@@ -51,7 +52,7 @@ def convert_records(
         except MISFORMED as error:
             yield InputError(f"{place}: {fault_of(error)}")
         else:
-            seen.add(hash(identifier))
+            seen.add(key)
             yield item
 
 

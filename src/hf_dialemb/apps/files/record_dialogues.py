@@ -312,7 +312,7 @@ def header_of_flat(sample: Sequence[Any]) -> list[str]:
     """Return the fields of records that are rows of a table; none if their values hold more."""
     fields: dict[str, list[Any]] = {}
     for record in sample:
-        if not isinstance(record, Mapping):
+        if not isinstance(record, Mapping) or record.get("messages") == []:
             return []
         if pair_of(record) and not all(isinstance(record[name], str) for name in pair_of(record)):
             return []
