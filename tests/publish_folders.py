@@ -120,8 +120,9 @@ def hub_of_this_process():
         patch.setattr(constants, "HF_HUB_DISABLE_XET", True)
         patch.setenv("HF_TOKEN", TOKEN)
         patch.setattr(time, "sleep", lambda seconds: None)
-        # It keeps its first address; older ones have none.
+        # Both keep their first address: transformers' own object, and what older ones use instead.
         patch.setattr("transformers.utils.hub._hf_api", None, raising=False)
+        patch.setattr("huggingface_hub.hf_api.api.endpoint", hub.address)
         close_session()
         yield hub
         close_session()
