@@ -321,7 +321,8 @@ class _Handler(BaseHTTPRequestHandler):
         kind = f"{record.get('type', 'model')}s"
         url = {"url": f"{self.hub.address}/{'' if kind == 'models' else f'{kind}/'}{name}"}
         try:
-            self.hub.create(kind, name, record.get("visibility") == "private")
+            is_private = record.get("private") or record.get("visibility") == "private"
+            self.hub.create(kind, name, bool(is_private))
         except RefusalError as refusal:  # the client reads the place here too
             return refusal.status, json.dumps({**url, "error": refusal.sentence}).encode(), {}
         return _json(url)
