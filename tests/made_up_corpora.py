@@ -87,7 +87,7 @@ def read(folder, corpus, files, split="all", **options):
 
 
 def read_file(path, content, **options):
-    """What the applications make of a file of one's own."""
+    """What the applications make of a user's own file."""
     from hf_dialemb.apps.files.reading import read_own
 
     content = content if isinstance(content, bytes) else content.encode()

@@ -46,8 +46,8 @@ def read(pasted: str | None, upload: str | None) -> list[Dialogue]:
         raise InputError("There is no dialogue yet; paste one, upload a file or press Example")
     _check(dialogues)
     return [
-        Dialogue(found.turns, found.id or f"{row}", found.domains)
-        for row, found in enumerate(dialogues, start=1)
+        Dialogue(dialogue.turns, dialogue.id or f"{row}", dialogue.domains)
+        for row, dialogue in enumerate(dialogues, start=1)
     ]
 
 
@@ -79,12 +79,12 @@ def _dialogues(content: bytes, name: str, json_lines: bool = False) -> list[Dial
             parts[-1][1].append(line)
     texts = [(before, text) for before, lines in parts if (text := b"".join(lines).rstrip())]
     _check_count(len(texts))
-    found = []
+    transcripts = []
     for before, text in texts:  # blank lines, so that errors count lines as the visitor does
-        found += [
+        transcripts += [
             Dialogue(dialogue.turns) for dialogue in _own(b"\n" * before + text, name, ".txt")
         ]
-    return found
+    return transcripts
 
 
 def _own(content: bytes, name: str, ending: str) -> list[Dialogue]:
@@ -115,10 +115,10 @@ def _literal(name: str) -> str:
     return name.replace("\\", r"\\")
 
 
-def _check_count(found: int) -> None:
-    if found > MAX_DIALOGUES:
+def _check_count(dialogues: int) -> None:
+    if dialogues > MAX_DIALOGUES:
         raise InputError(
-            f"Got {found:,} dialogues, expected at most {MAX_DIALOGUES}; leave some out"
+            f"Got {dialogues:,} dialogues, expected at most {MAX_DIALOGUES}; leave some out"
         )
 
 

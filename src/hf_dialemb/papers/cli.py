@@ -90,7 +90,7 @@ def _add_benchmark(group: Commands) -> None:
     )
     parser.add_argument("--method", metavar="FILE.py", help="the method's file, for its models")
     parser.add_argument(
-        "--limit", type=int, help="measure each task on a fixed random sample of so many items"
+        "--limit", type=int, help="measure each task on a fixed random sample of this many items"
     )
     parser.add_argument("--seeds", type=int, default=10, help="repeats with other random seeds")
     _add_data_dir(parser)

@@ -60,7 +60,7 @@ def train(
 
     Args:
         method: ``dial2vec``, ``dse``, ``dialog2flow``, ``dialogue_cse``, a ranker of responses, a
-            method that was registered, or the path of the file of one's own.
+            method that was registered, or the path of the user's own file.
         dialogues: A list of dialogues (lists of chat messages, or `Dialogue` objects), a
             ``datasets.Dataset``, a path, or the name of a corpus.
         output_dir: The folder of the run; it loads as an encoder everywhere.

@@ -157,7 +157,9 @@ def _check(options: argparse.Namespace) -> None:
         kinds.put(problem)
     for problem in kinds.problems(options.file):
         say(f"{problem.place}: {problem.severity}: {problem.message}")
-    for line in ["The first turns as they were read:", *turn_lines(first, SHOWN)] if first else ():
+    if first:
+        say("The first turns as they were read:")
+    for line in turn_lines(first, SHOWN):
         say(line)
     for line in account.lines():
         say(line)

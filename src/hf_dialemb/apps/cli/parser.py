@@ -48,7 +48,7 @@ READING: Options = {
     },
     "--raw": {"action": "store_true", "help": "leave HTML, quoted mail and signatures in texts"},
 }
-"""How files of one's own are read."""
+"""The options that say how to read the user's own files."""
 
 
 class Parser(argparse.ArgumentParser):

@@ -75,7 +75,8 @@ class Layout:
 def parse_columns(text: str | None) -> dict[str, str]:
     """Parse the user's description of a table's columns."""
     columns: dict[str, str] = {}
-    for pair in text.split(",") if text else ():
+    pairs = text.split(",") if text else []
+    for pair in pairs:
         name, equals, column = (part.strip() for part in pair.partition("="))
         if not equals or not column:
             raise InputError(

@@ -42,7 +42,7 @@ IN_TURN = (
 
 
 class RecordDrafts:
-    """Makes dialogues of the records of a file, which is looked at first."""
+    """Makes the dialogues of a file's records, once it has surveyed the first of them."""
 
     def __init__(self, read: Read, columns: Mapping[str, str] | None = None) -> None:
         self._read = read
@@ -203,7 +203,8 @@ class RecordDrafts:
         """Yield what is asked and answered, after what was so before."""
         messages: list[Message] = []
         history = value.get("history")
-        for exchange in history if isinstance(history, list) else ():
+        exchanges = history if isinstance(history, list) else []
+        for exchange in exchanges:
             pair = zip(exchange, _SIDES, strict=False)
             messages += [{"role": side, "content": str(text), "name": ""} for text, side in pair]
         beside = (

@@ -69,7 +69,8 @@ class RoleMap:
         # speakers of the latest dialogue that share the last role, as too many speak
         self.sharing: list[str] = []
         self.sure: dict[str, str] = {}  # roles of well-known names that were not given
-        for pair in text.split(",") if text else ():
+        pairs = text.split(",") if text else []
+        for pair in pairs:
             name, equals, role = (part.strip() for part in pair.rpartition("="))
             if not equals or not name:
                 raise InputError(
