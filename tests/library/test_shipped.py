@@ -170,7 +170,7 @@ def test_a_table_is_shipped_as_it_is_and_its_sources_are_known(static, tiny_bert
         "0_StaticEmbedding/model.safetensors" in json.loads((folder / RECORD).read_text())["files"]
     )
     assert (
-        ("muldogo", "test")
+        ("sgd", "train")
         in sets_behind("action-minilm")
         == sets_behind("action-minilm (utterances)")
     )
