@@ -65,20 +65,10 @@ def test_a_folder_of_multiwoz_equals_its_archive_and_has_extracts(multiwoz, unpa
     ]
 
 
-def test_responses_pairs_and_queries_to_choose_from():
+def test_pairs_and_queries():
     def load(name, *splits):
         return [load_examples(name, None, split) for split in splits]
 
-    train, dev, test = load("ecommerce", "train", "dev", "test")
-    # Published are lines, 154, 154 and 1,000: one for each answer.
-    assert [sum(len(item.responses) for item in split) for split in (train, dev, test)] == [
-        154,
-        154,
-        1_000,
-    ]
-    assert all(len(item.correct) == 1 for split in (train, dev, test) for item in split)
-    assert {len(item.responses) for item in test} == {10}
-    assert [item.context for item in train] == [item.context for item in dev]
     scores = [
         Counter(pair.score for pair in split)
         for split in (*load("ecommerce_sts", "dev"), *load("jddc_sts", "dev", "test"))

@@ -24,7 +24,7 @@ Pass it on under other terms (MIT, Apache, BSD, CC BY, CC0, CDLA-Permissive), pa
 same terms (CC BY-SA, GPL), use it for research (NC licences, own terms, none stated).
 """
 
-KINDS = ("dialogues", "utterances", "sentence-pairs", "retrieval", "response-selection")
+KINDS = ("dialogues", "utterances", "sentence-pairs", "retrieval")
 """What the records of a corpus are.
 
 Dialogues and utterances, which have a single turn, are read as `Dialogue`.

@@ -38,11 +38,6 @@ class ResponseSelection:
                     "the record"
                 )
 
-    def as_dialogue(self) -> Dialogue:
-        """Return the context and the responses that followed, in which leakage is looked for."""
-        followed = tuple(Turn("user", self.responses[place]) for place in self.correct)
-        return Dialogue(self.context + followed, self.id)
-
 
 def check_texts(name: str, texts: Sequence[object]) -> None:
     """Refuse an empty list of texts, and a text that is blank."""

@@ -20,8 +20,8 @@ def iterate_examples(
 ) -> Iterator[Any]:
     """Read one split of a published corpus of any kind, an item at a time.
 
-    The corpus's kind decides the type, such as `Dialogue` or `ResponseSelection`. Malformed records
-    are left out and counted; if ``strict``, the first one is an error.
+    The corpus's kind decides the type, such as `Dialogue`. Malformed records are left
+    out and counted; if ``strict``, the first one is an error.
     """
     return read_split(get_corpus(corpus), data_dir, split, strict)
 
@@ -49,7 +49,7 @@ def sets_at_hand(
         for split in corpus.splits if names or corpus.patterns else ():
             if split in splits:
                 with suppress(MissingFilesError):
-                    next(read_split(corpus, data_dir, split, strict=False))
+                    next(read_split(corpus, data_dir, split, strict=False), None)
                     yield f"{corpus.name}/{split}"
 
 

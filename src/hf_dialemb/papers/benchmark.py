@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from tqdm.auto import tqdm
 
@@ -30,15 +30,6 @@ from .quoted import quoted_beside, quoted_figures
 from .suites import ALL, SUITES, Place, get_suite, load_suite
 
 Part = tuple[str, str, str]  # a model, and a split of a corpus
-
-
-class Cell(NamedTuple):
-    """A model and a problem."""
-
-    model: str
-    corpus: str
-    split: str
-    task: str
 
 
 def run_benchmark(
@@ -168,19 +159,18 @@ def _measured(
     problems: Mapping[Place, Problem],
     seeds: Sequence[int],
     cache: Path | None,
-) -> Iterator[tuple[Cell, list[Row] | InputError, float]]:
+) -> Iterator[tuple[tuple[str, str, str, str], list[Row] | InputError, float]]:
     """Yield the figures of each cell, or why there are none, and the seconds of its encoding."""
     for model in models:
         encoder, corpus, before = RememberingEncoder(model, cache), "", 0.0
         for place, problem in tqdm(problems.items(), desc=model, unit="task", file=sys.stderr):
-            cell = Cell(model, *place)
-            if cell.corpus != corpus:  # its texts are others
+            if place[0] != corpus:  # its texts are others
                 encoder.forget()
-                corpus, before = cell.corpus, encoder.seconds
+                corpus, before = place[0], encoder.seconds
             try:
                 rows = measure(encoder, problem, seeds)
             except InputError as error:  # one such cell shall not cost the others
-                yield cell, error, 0.0
+                yield (model, *place), error, 0.0
                 continue
-            figures = rows_of(*cell[:3], rows, part=problem.is_part)
-            yield cell, figures, encoder.seconds - before
+            figures = rows_of(model, *place[:2], rows, part=problem.is_part)
+            yield (model, *place), figures, encoder.seconds - before

@@ -130,9 +130,6 @@ def _add_ensemble(group: Commands) -> None:
         help="responses to rank for each context (default: as in training)",
     )
     parser.add_argument(
-        "--launch", default="", help="more options for accelerate launch, in quotes"
-    )
-    parser.add_argument(
         "--skip-analyses", action="store_true", help="only train and rank, without probes"
     )
     parser.add_argument(
@@ -159,7 +156,6 @@ def _ensemble(options: argparse.Namespace) -> None:
         options.output,
         read_words(options.rest),
         test_dialogues=options.test_dialogues,
-        launch=tuple(options.launch.split()),
         **named(options, *names),
     )
     train_ensemble(plan, say)
@@ -196,13 +192,6 @@ def _add_unify(group: Commands) -> None:
         help="the strictest licence that a part may have (default: share-alike)",
     )
     parser.add_argument(
-        "--evaluation",
-        nargs="*",
-        default=[],
-        metavar="CORPUS/SPLIT",
-        help="more sets to keep out of training, besides the dev and test splits of the parts",
-    )
-    parser.add_argument(
         "--strict", action="store_true", help="stop at the first malformed dialogue"
     )
     _add_data_dir(parser)
@@ -211,6 +200,6 @@ def _add_unify(group: Commands) -> None:
 def _unify(options: argparse.Namespace) -> None:
     from .corpora.unify import unify
 
-    stats = unify(**named(options, "names", "data_dir", "output", "terms", "strict", "evaluation"))
+    stats = unify(**named(options, "names", "data_dir", "output", "terms", "strict"))
     print("\n".join(stats["table"]))
     say(f"Wrote {options.output}")

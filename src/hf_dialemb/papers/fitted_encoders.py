@@ -27,8 +27,6 @@ class LdaEncoder:
 
     name: str = "lda"
     topics: int = 20
-    passes: int = 20
-    seed: int = 0
 
     def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
         """Fit to the dialogues and return their shares of topics, ``(N, topics)`` in [0, 1]."""
@@ -36,7 +34,7 @@ class LdaEncoder:
         from sklearn.feature_extraction.text import CountVectorizer
 
         counts = count_words(CountVectorizer(), dialogue_texts(dialogues), "lda")
-        model = LatentDirichletAllocation(self.topics, max_iter=self.passes, random_state=self.seed)
+        model = LatentDirichletAllocation(self.topics, max_iter=20, random_state=0)
         return np.asarray(model.fit_transform(counts), dtype=np.float32)
 
 
@@ -44,7 +42,7 @@ class LdaEncoder:
 class Doc2VecEncoder:
     """Vectors that predict the words of their dialogue (PV-DBOW; Le and Mikolov, 2014), by gensim.
 
-    Each word is contrasted with ``negatives`` random ones.
+    Each word is contrasted with five random ones.
     """
 
     fitted_on_input: ClassVar[bool] = True
@@ -52,9 +50,6 @@ class Doc2VecEncoder:
 
     name: str = "doc2vec"
     size: int = 300
-    passes: int = 40
-    negatives: int = 5
-    seed: int = 0
 
     def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
         """Fit to the dialogues and return their vectors, ``(N, size)`` float32.
@@ -73,10 +68,10 @@ class Doc2VecEncoder:
         model = Doc2Vec(
             vector_size=self.size,
             dm=0,
-            negative=self.negatives,
-            epochs=self.passes,
+            negative=5,
+            epochs=40,
             min_count=least_count(texts),
-            seed=self.seed,
+            seed=0,
             workers=1,  # with more threads, every run gives other vectors
         )
         model.build_vocab(documents)

@@ -6,6 +6,7 @@ A draw of all examples is extreme if its difference is as far from the observed 
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,28 +40,18 @@ def paired_bootstrap(first: ArrayLike, second: ArrayLike) -> Comparison:
     if ours.shape != others.shape or not len(ours):
         raise ValueError(f"got scores of shape {ours.shape} and {others.shape}, expected the same")
     of_counts = ours.ndim == 2
-    difference = _difference_of_f1 if of_counts else _difference_of_sums
-    size = 1 if of_counts else len(ours)
-    columns = np.column_stack([ours, others])
-    observed = float(difference(columns.sum(axis=0, keepdims=True))[0]) / size
-    weights = bootstrap_weights(len(columns), RESAMPLES, 0)
-    drawn = difference(np.concatenate([block @ columns for block in weights])) / size
+    score = _f1 if of_counts else partial(np.multiply, 1 / len(ours))
+    observed = float(score(ours.sum(axis=0)) - score(others.sum(axis=0)))
+    weights = bootstrap_weights(len(ours), RESAMPLES, 0)
+    drawn = np.concatenate([score(block @ ours) - score(block @ others) for block in weights])
     extreme = np.abs(drawn - observed) >= abs(observed) - _ROUNDING
     low, high = np.quantile(drawn, [0.025, 0.975])
     p_value = (int(extreme.sum()) + 1) / (RESAMPLES + 1)
-    return Comparison(observed, float(low), float(high), p_value, len(columns))
-
-
-def _difference_of_sums(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    return sums[:, 0] - sums[:, 1]
-
-
-def _difference_of_f1(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    return _f1(sums[:, :3]) - _f1(sums[:, 3:])
+    return Comparison(observed, float(low), float(high), p_value, len(ours))
 
 
 def _f1(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    hits = 2 * sums[:, 0]
-    errors = sums[:, 1] + sums[:, 2]
+    hits = 2 * sums[..., 0]
+    errors = sums[..., 1] + sums[..., 2]
     scores: NDArray[np.float64] = hits / np.where(hits + errors > 0, hits + errors, 1)
     return scores

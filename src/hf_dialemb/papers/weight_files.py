@@ -24,7 +24,6 @@ _RESERVED = 256
 # numeric values of paddle's VarType
 _TYPES = {2: torch.int32, 3: torch.int64, 4: torch.float16, 5: torch.float32, 6: torch.float64}
 _WEIGHTS = (".pdparams", ".pt", ".np")
-_VOCABULARY = "vocab.txt"
 
 
 def read_source(path: Path) -> tuple[Mapping[str, Tensor], str | None]:
@@ -34,14 +33,18 @@ def read_source(path: Path) -> tuple[Mapping[str, Tensor], str | None]:
 
     An InputError says that the path holds no or several files of weights, or a file cannot be read.
     """
-    if path.is_dir():
-        return _read_folder(path)
-    if not path.is_file():
+    if not path.exists():
         raise InputError(f"'{path}': got no such file or folder, expected PLATO's weights")
-    return _read_file(path), _only_text(list(path.parent.glob(_VOCABULARY)))
+    file = _weights_in(path) if path.is_dir() else path
+    beside = path.rglob("vocab.txt") if path.is_dir() else path.parent.glob("vocab.txt")
+    texts = [vocabulary.read_text(encoding="utf-8") for vocabulary in beside]
+    with file.open("rb") as stream:
+        is_paddle = stream.read(_RESERVED + 4).endswith(b"TNUM")
+    tensors = read_paddle(file) if is_paddle else read_torch(file)
+    return tensors, texts[0] if len(texts) == 1 else None
 
 
-def _read_folder(folder: Path) -> tuple[Mapping[str, Tensor], str | None]:
+def _weights_in(folder: Path) -> Path:
     files = [
         file
         for file in sorted(folder.rglob("*"))
@@ -53,17 +56,7 @@ def _read_folder(folder: Path) -> tuple[Mapping[str, Tensor], str | None]:
             f"'{folder}': got {len(files)} files of weights ({names}), expected one, such as "
             "PLATO.pdparams or PLATO.pt; name the file itself"
         )
-    return _read_file(files[0]), _only_text(list(folder.rglob(_VOCABULARY)))
-
-
-def _only_text(files: list[Path]) -> str | None:
-    return files[0].read_text(encoding="utf-8") if len(files) == 1 else None
-
-
-def _read_file(path: Path) -> Mapping[str, Tensor]:
-    with path.open("rb") as stream:
-        is_paddle = stream.read(_RESERVED + 4).endswith(b"TNUM")
-    return read_paddle(path) if is_paddle else read_torch(path)
+    return files[0]
 
 
 def read_torch(path: Path) -> Mapping[str, Tensor]:

@@ -4,25 +4,20 @@ Loaded and kept apart.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from ..data import CORPORA, get_corpus, load_dialogues, load_examples
+from ..data import CORPORA, get_corpus, load_dialogues
 from ..data.audit.leakage import build_index, check_apart
 from ..data.audit.leakage_report import Cleaning
 from ..data.corpus import ALL, SPLITS
 from ..data.corpus_names import is_own, with_split
-from ..data.examples import ResponseSelection
 from ..data.labels import unified_dialogue
 from ..data.published import sets_at_hand
-from ..dialogue import ROLES, Dialogue, Turn
+from ..dialogue import Dialogue
 from ..errors import InputError
 from ..methods.method import Method
 from .settings import Report, RunArguments
-
-ENTAILMENT = ("positive", "entailment")
-"""The labels of sentence pairs to train on: Dialogue NLI's name for it, and everybody else's."""
 
 
 def training_dialogues(
@@ -120,27 +115,7 @@ def _load(run: RunArguments, corpus: str, split: str) -> list[Dialogue]:
         return load_dialogues(
             corpus, run.data_dir, None if is_own(corpus) else split, **run.reading()
         )
-    if get_corpus(corpus).kind in ("sentence-pairs", "response-selection"):
-        examples = load_examples(corpus, run.data_dir, split, strict=run.strict)
-        return [dialogue for example in examples if (dialogue := _as_dialogue(example))]
     return load_dialogues(corpus, run.data_dir, split, strict=run.strict)
-
-
-def _as_dialogue(example: Any) -> Dialogue | None:
-    """Make a dialogue of an entailed pair, or of a context and its correct response.
-
-    None of any other example.
-    """
-    if isinstance(example, ResponseSelection):
-        if not example.correct:
-            return None
-        speaker = ROLES[0] if example.context[-1].role == ROLES[1] else ROLES[1]
-        return Dialogue(
-            (*example.context, Turn(speaker, example.responses[example.correct[0]])), example.id
-        )
-    if example.label not in ENTAILMENT:
-        return None
-    return Dialogue((Turn(ROLES[0], example.first), Turn(ROLES[1], example.second)), example.id)
 
 
 def _without_leaks(

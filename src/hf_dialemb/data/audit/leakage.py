@@ -28,13 +28,6 @@ from ..published import iterate_examples, sets_at_hand
 from .leakage_report import Cleaning, LeakageReport, Row
 from .near_duplicates import DIALOGUE, UTTERANCE, Dialogues, Leak, Utterances, comparable
 
-# What the items of other kinds of corpora are compared as.
-_COMPARED_AS = {
-    "sentence-pairs": "utterances",
-    "retrieval": "utterances",
-    "response-selection": "dialogues",
-}
-
 
 class EvaluationIndex:
     """Evaluation sets, in which training data are looked up.
@@ -165,9 +158,10 @@ def build_index(
     for name in dict.fromkeys(evaluation):
         corpus, split = _corpus_and_split(name)
         if split:
-            kind = get_corpus(corpus).kind
+            # pairs of sentences and queries are compared as utterances
+            kind = KINDS[get_corpus(corpus).kind != KINDS[0]]
             items = iterate_examples(corpus, data_dir, split, strict=how.get("strict", False))
-            index.add(name, map(_as_dialogue, items), _COMPARED_AS.get(kind, kind))
+            index.add(name, map(_as_dialogue, items), kind)
         else:
             dialogues = list(iterate_dialogues(corpus, **_for(corpus, how)))
             index.add(

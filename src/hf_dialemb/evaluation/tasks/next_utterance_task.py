@@ -27,7 +27,7 @@ from ...errors import InputError
 from ...metrics.next_utterance import EXPECTED, OFFICIAL, example_scores
 from ..results.rows import Row
 from .task import CorpusPart, Problem, ask_encoder, item_percentage
-from .task_texts import TextVectors, correct_candidates, given_selections, last_words, row_cosines
+from .task_texts import TextVectors, correct_candidates, last_words, row_cosines
 
 if TYPE_CHECKING:
     from ...methods.ranker import LoadedRanker
@@ -58,7 +58,7 @@ def load_selections(part: CorpusPart) -> Problem:
 
     Candidates are the same whatever the limit.
     """
-    results, config = (given_selections if part.kind == "response-selection" else _drawn)(part)
+    results, config = _drawn(part)
     selections = part.sample(results)
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:

@@ -7,11 +7,11 @@ the first pairs in the order of the files, repeated ones too, in consecutive blo
 true response is correct. It is made for dialogues of one question and one answer; in longer ones
 most queries find themselves before all else.
 
-``dialogue-response-selection`` asks it of a dialogue so far, whose end is kept. Some corpora give
-the candidates; from dialogues each repeat draws one response of each, with at least two turns
-before it, and 99 of the same role from other dialogues. What says the same as the true response is
-correct as well. The setting ``official`` is DSE's program: the beginning is kept, and the true
-response stands twice among the candidates, but only one copy counts as correct.
+``dialogue-response-selection`` asks it of a dialogue so far, whose end is kept. Each
+repeat draws one response of each dialogue, with at least two turns before it, and 99 of the same
+role from other dialogues. What says the same as the true response is correct as well. The setting
+``official`` is DSE's program: the beginning is kept, and the true response stands twice among the
+candidates, but only one copy counts as correct.
 """
 
 from collections.abc import Callable, Sequence
@@ -98,7 +98,6 @@ def _mean_of_blocks(
 
 def load_contexts(part: CorpusPart) -> Problem:
     """Load dialogues so far and responses to choose from."""
-    given = part.kind == "response-selection"
     draw, sizes = selections_of(part)
     if not draw(0):
         raise part.error(
@@ -108,7 +107,7 @@ def load_contexts(part: CorpusPart) -> Problem:
         )
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
-        repeats = [draw(seed) for seed in (seeds[:1] if given else seeds)]
+        repeats = [draw(seed) for seed in seeds]
         vectors = TextVectors(
             encoder, (text for item in repeats for selection in item for text in _texts(selection))
         )
@@ -134,14 +133,7 @@ def load_contexts(part: CorpusPart) -> Problem:
 def selections_of(
     part: CorpusPart,
 ) -> tuple[Callable[[int], list[ResponseSelection]], dict[str, Any]]:
-    """Return a function that draws contexts by a seed, and their numbers.
-
-    Given contexts are the same for all seeds.
-    """
-    if part.kind == "response-selection":
-        given, sizes = task_texts.given_selections(part)
-        selections = part.sample(given)
-        return lambda seed: selections, {"contexts": len(selections), **sizes}
+    """Return a function that draws contexts by a seed, and their numbers."""
     dialogues = part.dialogues()
     results = task_texts.responses_of(dialogues)
     responses = part.sample(results, CONTEXTS)

@@ -229,7 +229,6 @@ _OF_KIND = {
     "utterances": ("intent-classification",),
     "retrieval": ("semantic-retrieval",),
     "sentence-pairs": ("dialogue-sts",),
-    "response-selection": ("dialogue-response-selection",),
 }
 _OF_CORPUS = {
     "clinc150": ("intent-classification", "out-of-scope-detection"),

@@ -6,7 +6,7 @@ And dialogues so far with responses to choose from, given or drawn.
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,6 @@ from ...data.examples import ResponseSelection
 from ...dialogue import Dialogue, plain
 from ...encoders import Encoder
 from ...metrics.vectors import COSINE_STEPS, require
-from .task import CorpusPart
 
 OTHERS = 99  # how many other responses are drawn for each context
 FEWEST_TURNS = 2  # in a context; a single turn is an utterance
@@ -76,31 +75,6 @@ class Response(NamedTuple):
     turn: int
     role: str
     content: str
-
-
-def given_selections(part: CorpusPart) -> tuple[list[ResponseSelection], dict[str, Any]]:
-    """Load the contexts whose candidates a corpus gives, and the numbers of candidates.
-
-    Contexts without a correct response are left out.
-    """
-    every = part.examples()
-    selections = [selection for selection in every if selection.correct]
-    counts = [len(selection.responses) for selection in selections]
-    if min(counts, default=0) < 2:
-        got = (
-            "a context with one response"
-            if selections
-            else f"{len(every)} contexts, none with a correct response"
-        )
-        raise part.error(
-            f"got {got}, expected two responses or more to choose from, one of them correct; "
-            "choose another split"
-        )
-    return selections, {
-        "without_correct_response": len(every) - len(selections),
-        "fewest_candidates": min(counts),
-        "most_candidates": max(counts),
-    }
 
 
 def correct_candidates(selection: ResponseSelection, official: bool = False) -> NDArray[np.bool_]:

@@ -1,9 +1,7 @@
-"""The figures of a unified dataset beside those of the Dialog2Flow paper (appendix A)."""
+"""The figures of a unified dataset, as the Dialog2Flow paper counts them (appendix A)."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from ...data.corpus import SPLITS, Corpus
@@ -11,7 +9,6 @@ from ...dialogue import action_name
 from ...display import table_lines
 
 _COUNTED_LABELS = ("domains", "acts", "main_acts", "original_acts", "slots", "intents")
-_COUNTED_BESIDE = ("actions", "dialogues", "counts")
 # whose figure is the number of distinct names
 _LABELS = ("domains", "original_acts", "acts", "slots", "actions")
 _COLUMNS = {
@@ -22,17 +19,6 @@ _COLUMNS = {
     "slots": "Slots",
     "actions": "Actions",
 }
-
-
-def paper_table() -> dict[str, dict[str, Any]]:
-    """Read Table 1 of the paper by the names of corpora.
-
-    The paper rounds the utterances, and counts acts by their own names.
-    """
-    table: dict[str, dict[str, Any]] = json.loads(
-        Path(__file__).with_name("dialog2flow_table1.json").read_text()
-    )
-    return table
 
 
 class Tally:
@@ -46,7 +32,7 @@ class Tally:
 
     def __init__(self) -> None:
         self.counters: dict[str, Counter[str]] = {
-            kind: Counter() for kind in (*_COUNTED_LABELS, *_COUNTED_BESIDE)
+            kind: Counter() for kind in (*_COUNTED_LABELS, "actions", "dialogues", "counts")
         }
 
     @property
@@ -102,25 +88,19 @@ class Tally:
 def statistics(tallies: Iterable[tuple[Corpus, Tally]]) -> dict[str, Any]:
     """Return the figures of the corpora, and their totals."""
     total, corpora = Tally(), {}
-    quoted = paper_table()
     for corpus, tally in tallies:
         total.add(tally)
         stated = {
             field: getattr(corpus, field) for field in ("source", "licence", "terms", "extract")
         }
-        corpora[corpus.name] = {**stated, **tally.figures(), "paper": quoted.get(corpus.name)}
-    return {"corpora": corpora, "totals": {**total.figures(), "paper": None}}
+        corpora[corpus.name] = {**stated, **tally.figures()}
+    return {"corpora": corpora, "totals": total.figures()}
 
 
 def figures_table(stats: Mapping[str, Any]) -> str:
-    """Return a table of the corpora and their totals, with the paper's figures beside ours."""
+    """Return a table of the corpora and their totals."""
     rows = {**stats["corpora"], "**all**": stats["totals"]}
-    lines = []
-    for name, figures in rows.items():
-        quoted = figures["paper"] or {}
-        cells = [
-            f"{figures[field]:,}" + (f" / {quoted[field]}" if field in quoted else "")
-            for field in _COLUMNS
-        ]
-        lines.append([name, *cells])
+    lines = [
+        [name, *(f"{figures[field]:,}" for field in _COLUMNS)] for name, figures in rows.items()
+    ]
     return "\n".join(table_lines(["Corpus"], list(_COLUMNS.values()), lines))

@@ -18,18 +18,17 @@ from pyarrow.parquet import ParquetWriter
 from tqdm.auto import tqdm
 
 from ...data import MissingFilesError, find_source, get_corpus, iterate_dialogues
-from ...data.audit.leakage import EvaluationIndex, build_index, check_apart
+from ...data.audit.leakage import EvaluationIndex, build_index
 from ...data.audit.leakage_report import Cleaning
 from ...data.corpus import SPLITS, TERMS, Corpus
 from ...data.labels import UnifiedTurn, clean_label, unified_turn
+from ...data.published import sets_at_hand
 from ...dialogue import Dialogue, Turn
 from ...errors import InputError
 from ...storage.files import check_writable, working_folder
 from .unified_counts import Tally, figures_table, statistics
 
 _ROWS = 1000  # dialogues of one row group at most, which is all that is in memory
-_Read = Callable[..., Iterator[Dialogue]]
-_Chosen = tuple[Corpus, list[str]]  # and its splits that are at hand
 
 
 def unify(
@@ -39,11 +38,10 @@ def unify(
     *,
     terms: str = "share-alike",
     strict: bool = False,
-    evaluation: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Write corpora in the unified form, and return their figures.
 
-    Training splits lose what the other splits, and further sets of ``evaluation``, hold too.
+    Training splits lose what the other splits hold too.
     """
     output = Path(output).expanduser().resolve()
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
@@ -51,19 +49,18 @@ def unify(
             f"output '{output}': exists and is no empty folder; choose another one or remove it"
         )
     read = partial(iterate_dialogues, data_dir=data_dir, strict=strict)
-    chosen = _chosen(names, read, data_dir, terms)
+    chosen = _chosen(names, data_dir, terms)
     check_writable(output / "stats.json")
     splits = [(corpus.name, split) for corpus, present in chosen for split in present]
     held_out = [f"{name}/{split}" for name, split in splits if split != SPLITS[0]]
-    check_apart([f"{name}/{split}" for name, split in splits if split == SPLITS[0]], evaluation)
     with working_folder(output) as temporary:
-        index = build_index([*held_out, *evaluation], data_dir, strict=strict)
+        index = build_index(held_out, data_dir, strict=strict)
         progress = tqdm(chosen, desc="unify", unit="corpus")
         tallies = [
             (corpus, _write_corpus(corpus, present, read, index, temporary))
             for corpus, present in progress
         ]
-        stats = {"terms": terms, **statistics(tallies), "evaluation": [*held_out, *evaluation]}
+        stats = {"terms": terms, **statistics(tallies), "evaluation": held_out}
         stats["table"] = figures_table(stats).split("\n")
         (temporary / "stats.json").write_text(json.dumps(stats, indent=2) + "\n", encoding="utf-8")
         if output.exists():
@@ -92,8 +89,8 @@ def unified_features() -> Features:
 
 
 def _chosen(
-    names: Sequence[str], read: _Read, data_dir: str | Path | None, terms: str
-) -> list[_Chosen]:
+    names: Sequence[str], data_dir: str | Path | None, terms: str
+) -> list[tuple[Corpus, list[str]]]:
     """Return the corpora and their splits at hand; refuse one of stricter terms or without any."""
     chosen = []
     for name in dict.fromkeys(names):
@@ -104,7 +101,7 @@ def _chosen(
                 f"expected at most '{terms}'; leave it out or, where your use of it is allowed, "
                 f"give --licence {corpus.terms}"
             )
-        present = [split for split in corpus.splits if _is_present(read, name, split)]
+        present = [at_hand.partition("/")[2] for at_hand in sets_at_hand(data_dir, names=[name])]
         if not present:
             find_source(corpus, data_dir)  # says what is missing, if it is the whole corpus
             raise MissingFilesError(
@@ -115,16 +112,12 @@ def _chosen(
     return chosen
 
 
-def _is_present(read: _Read, name: str, split: str) -> bool:
-    try:
-        next(read(name, split=split), None)
-    except MissingFilesError:
-        return False
-    return True
-
-
 def _write_corpus(
-    corpus: Corpus, splits: Iterable[str], read: _Read, index: EvaluationIndex, folder: Path
+    corpus: Corpus,
+    splits: Iterable[str],
+    read: Callable[..., Iterator[Dialogue]],
+    index: EvaluationIndex,
+    folder: Path,
 ) -> Tally:
     """Write the rows of each split and the paper's files, and count what they hold."""
     tally, cleaning = Tally(), Cleaning()

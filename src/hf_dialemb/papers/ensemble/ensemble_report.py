@@ -38,8 +38,6 @@ from .training import best_checkpoints
 PROBE_SEEDS = (0, 1, 2)
 
 _Names = Mapping[str, str]
-_Systems = Mapping[str, Sequence[LoadedRanker]]
-_Parts = dict[str, list[Dialogue]]
 _RECORDED = ("steps", "dialogues", "examples", "processes", "seconds", "checkpoint")
 _PRINTED_DAM = "DAM"  # how the names of the paper's systems over Deep Attention Matching begin
 
@@ -133,7 +131,10 @@ def _systems(plan: EnsemblePlan, names: _Names) -> dict[str, list[LoadedRanker]]
 
 
 def _rank(
-    plan: EnsemblePlan, systems: _Systems, names: _Names, report: Callable[[str], None]
+    plan: EnsemblePlan,
+    systems: Mapping[str, Sequence[LoadedRanker]],
+    names: _Names,
+    report: Callable[[str], None],
 ) -> tuple[list[Row], list[dict[str, Any]]]:
     """Rank the candidate sets with all systems, and compare the granularities with the others."""
     _, selections = read_candidates(plan.candidate_file("test"))
@@ -186,7 +187,9 @@ def _compared(
     return comparisons
 
 
-def _probed(plan: EnsemblePlan, report: Callable[[str], None]) -> Iterator[tuple[str, _Parts]]:
+def _probed(
+    plan: EnsemblePlan, report: Callable[[str], None]
+) -> Iterator[tuple[str, dict[str, list[Dialogue]]]]:
     """Yield what is told from the vectors, with the dialogues of each part (section 5)."""
     parts = {"train": analysis_dialogues(plan), "dev": plan.load("dev"), "test": plan.load("test")}
     yield WORDS, parts

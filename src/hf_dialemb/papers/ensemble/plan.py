@@ -40,7 +40,6 @@ class EnsemblePlan:
     candidates: int | None = None  # responses to rank; None: the recipe's num_candidates
     # folder of the ranker that compares responses; None: the baseline, which then embeds
     similarity: str | None = None
-    launch: tuple[str, ...] = ()  # further words for ``accelerate launch``
     analysis_dialogues: int | None = None  # that probes learn from; None: all
     dev: str | None = None  # a file of dialogues that choose checkpoints
     test: str | None = None  # and of dialogues that measure

@@ -80,8 +80,8 @@ def command(plan: EnsemblePlan, name: str) -> list[str]:
     """Write the settings of a run to a file, and return the command that trains by it."""
     config = plan.output / "logs" / f"{name}.json"
     write_json_atomically(config, read_recipe(plan.config) | plan.values(name))
-    launch = [sys.executable, "-m", "accelerate.commands.launch", *plan.launch]
-    return [*launch, "-m", "hf_dialemb.apps.cli", "train", "--config", str(config)]
+    launch = [sys.executable, "-m", "accelerate.commands.launch", "-m", "hf_dialemb.apps.cli"]
+    return [*launch, "train", "--config", str(config)]
 
 
 def is_complete(plan: EnsemblePlan, name: str) -> bool:

@@ -153,10 +153,8 @@ def cluster_utterances(flow: Flow, embeddings: NDArray[Any]) -> list[int]:
 
 def compare_flow(flow: Flow, clusters: Sequence[int]) -> dict[str, float]:
     """Compare the graph of clusters with that of actions."""
-    codes = {cluster: f"cluster {place}" for place, cluster in enumerate(dict.fromkeys(clusters))}
-    return compared_with_actions(
-        _states(flow, [codes[cluster] for cluster in clusters]), _states(flow)
-    )
+    names = (f"cluster {cluster}" for cluster in clusters)
+    return compared_with_actions(_states(flow, names), _states(flow))
 
 
 def _measurements(results: Mapping[str, Mapping[str, float]]) -> list[Row]:

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import pearsonr, spearmanr
 
 from ...dialogue import Dialogue
@@ -172,23 +171,13 @@ def retrieval_queries(dialogues: Iterable[Dialogue]) -> list[RetrievalQuery]:
     for row, text in enumerate(texts):
         scores = index.get_scores(words[row])
         scores[row] = 0
-        hits = [texts[hit] for hit in _best(scores)]
+        best = np.argsort(-scores, kind="stable")[:HITS]
+        hits = [texts[hit] for hit in best if scores[hit] > 0]
         relevant = [hit for hit in hits if intents[hit] == intents[text]][:RELEVANT]
         other = [hit for hit in hits if intents[hit] != intents[text]][:OTHER]
         if relevant and other:
             queries.append(RetrievalQuery(text, tuple(relevant), tuple(other), label=intents[text]))
     return queries
-
-
-def _best(scores: NDArray[np.float32]) -> NDArray[np.intp]:
-    """Return the positions of the `HITS` greatest positive scores.
-
-    Of equal scores the first come first.
-    """
-    least = np.partition(scores, -HITS)[-HITS] if len(scores) > HITS else 0
-    hits = np.flatnonzero((scores >= least) & (scores > 0))
-    best: NDArray[np.intp] = hits[np.argsort(-scores[hits], kind="stable")][:HITS]
-    return best
 
 
 def _sentences(dialogues: Iterable[Dialogue]) -> dict[str, str]:

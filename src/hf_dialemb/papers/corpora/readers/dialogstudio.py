@@ -13,18 +13,16 @@ unifies get labels as by its program, or as docstrings say. A user's turn annota
 the user wants so far has what is new since the turn before.
 """
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
 from ....data.corpus import Records, Source, catalogued
-from ....data.parsing import json_members
+from ....data.parsing import json_members, parse_json
 from ....data.raw_records import Label, Raw, distinct, flattened
 from ....data.readers.multiwoz import NO_DOMAIN, NO_SLOT, value_of
 from ....dialogue import Dialogue, Turn
-from ....errors import InputError
 from .. import CATALOGUE
 from ..row_forms import marked
 from .exchanges import simulated_labels, system_label, user_label
@@ -104,12 +102,7 @@ def _information(record: Raw, name: str) -> dict[str, Raw]:
     """Read an object of the examples, which is a string of its JSON in the release."""
     value = record[name]
     if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError) as error:
-            raise InputError(
-                f"field {name}: broken JSON ({error}), expected an object; repair the record"
-            ) from None
+        value = parse_json(f"field {name}", value.encode(), "repair the record")
     return value  # type: ignore[no-any-return]
 
 
@@ -342,28 +335,19 @@ def _generated(exchange: Exchange, role: str) -> TurnLabels:
     return [act["name"] for act in acts], slots, (), ("movie",)
 
 
-def _taskmaster(exchange: Exchange, role: str) -> TurnLabels:
-    """Read Taskmaster 1 and 2: annotated stretches are slots, and a turn with slots informs.
+def _taskmaster(exchange: Exchange, role: str, domain: str = "") -> TurnLabels:
+    """Read Taskmaster: annotated stretches are slots, and a turn with slots informs.
 
     Users' stretches in Taskmaster 1 stand under "speaker", where the program does not look for
     them. An "accept" or "reject" at the end of a name is no part of it. The domain is that of the
     instructions (the program takes the first word of a slot's name, which also numbers hotels and
-    flights).
+    flights); Taskmaster 3 is about films alone.
     """
     side = exchange.sides[role]
     segments = side["segments"] if "segments" in side else side.get("speaker")
-    slots = annotated_slots(segments if isinstance(segments, list) else [], prefixed=True)
-    return (
-        ["inform"] * bool(slots),
-        slots,
-        (),
-        (exchange.about["instruction_id"].partition("-")[0],),
-    )
-
-
-def _taskmaster3(exchange: Exchange, role: str) -> TurnLabels:
-    slots = annotated_slots(exchange.sides[role].get("segments", []), prefixed=False)
-    return ["inform"] * bool(slots), slots, (), ("movie",)
+    slots = annotated_slots(segments if isinstance(segments, list) else [], prefixed=not domain)
+    domain = domain or exchange.about["instruction_id"].partition("-")[0]
+    return ["inform"] * bool(slots), slots, (), (domain,)
 
 
 LABELS: dict[str, Callable[[Exchange, str], TurnLabels]] = {
@@ -385,7 +369,7 @@ LABELS: dict[str, Callable[[Exchange, str], TurnLabels]] = {
     "SimJointRestaurant": partial(_simulated, domain="restaurant"),
     "Taskmaster1": _taskmaster,
     "Taskmaster2": _taskmaster,
-    "Taskmaster3": _taskmaster3,
+    "Taskmaster3": partial(_taskmaster, domain="movie"),
     "WOZ2_0": _woz,
 }
 """From the name of a dataset to what reads its labels."""

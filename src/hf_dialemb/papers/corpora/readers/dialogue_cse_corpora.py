@@ -1,6 +1,6 @@
 """Chats of customers with shops in Chinese.
 
-Those of DialogueCSE, JDDC 2018, and the E-commerce Dialogue Corpus.
+Those of DialogueCSE, and JDDC 2018.
 
 DialogueCSE has ``train/train_data.txt*``, ``{dev,test}/sts.txt`` and ``{dev,test}/select.txt`` of
 two shops, with tabs between the cells. A line of train has the utterances before an utterance,
@@ -11,12 +11,11 @@ select.txt is an id, a sentence, its topic, and the ids of relevant lines and of
 below them.
 """
 
+import re
 from collections.abc import Callable
-from itertools import chain, groupby, islice
-from math import isfinite
+from itertools import chain
 
 from ....data.corpus import Files, Reading, Records, Source, catalogued
-from ....data.examples import ResponseSelection
 from ....data.parsing import numbered, split_files
 from ....data.raw_records import Raw
 from ....data.readers.shapes import split_patterns
@@ -62,13 +61,9 @@ def _dialogue(identifier: str, line: str) -> Dialogue:
 
 def _pair(identifier: str, line: str) -> SentencePair:
     cell, first, second = _split(line, 3)
-    try:
-        score = float(cell)
-    except ValueError:
-        score = float("nan")
-    if not isfinite(score):
+    if not re.fullmatch(r"\d+(\.\d+)?", cell):
         raise InputError(f"field score: got {cell[:20]!r}, expected a number; repair the line")
-    return SentencePair(first, second, score=score, id=identifier)
+    return SentencePair(first, second, score=float(cell), id=identifier)
 
 
 def _queries(source: Source, split: str) -> Records:
@@ -107,52 +102,12 @@ _SHOP: dict[str, tuple[Files, Reading, Callable[..., Raw]]] = {
 _JDDC_FILES = {
     split: (f"{split}Questions.txt", f"{split}Answers.txt") for split in ("train", "dev")
 }
-_JDDC_RECORDS = numbered(lambda source, split: parallel_lines(source, _JDDC_FILES[split]))
 
 
 def _jddc(identifier: str, lines: tuple[str, str]) -> Dialogue:
     context, reply = (line.removesuffix(",") for line in lines)
     replies = [Turn("assistant", reply)] if reply.strip(" ,") else []
     return Dialogue((Turn("user", context), *replies), identifier)
-
-
-# ecommerce: ``ECD*/{train,valid,test}*``, lines with a label (1: the response followed), the
-# utterances before and a response. Up to ten lines in a row with the same utterances are an
-# example. The customer begins, speakers alternate. Dev of the authors' sample is a copy of its
-# train.
-
-_ECD_FILES = split_patterns("ECD*/{}*", train="train", dev="valid", test="test")
-
-
-@numbered
-def _ecd_records(source: Source, split: str) -> Records:
-    lines = (
-        (place, line.split("\t"))
-        for place, line in text_lines(source, _ECD_FILES[split][0])
-        if line
-    )
-    for _, group in groupby(lines, key=lambda line: line[1][1:-1]):
-        while same := list(islice(group, 10)):
-            yield same[0][0], [cells for _, cells in same]
-
-
-def _ecd_selection(identifier: str, lines: list[list[str]]) -> ResponseSelection:
-    labels, responses = zip(*map(_ecd_line, lines), strict=True)
-    context = tuple(
-        Turn("assistant" if place % 2 else "user", text)
-        for place, text in enumerate(lines[0][1:-1])
-    )
-    correct = tuple(place for place, label in enumerate(labels) if label == "1")
-    return ResponseSelection(context, responses, correct, identifier)
-
-
-def _ecd_line(cells: list[str]) -> tuple[str, str]:
-    if len(cells) < 3 or cells[0] not in ("0", "1"):
-        got = f"{len(cells)} cells that begin with {cells[0][:20]!r}"
-        raise InputError(
-            f"got {got}, expected a label of 0 or 1, utterances and a response; repair the line"
-        )
-    return cells[0], cells[-1]
 
 
 CORPORA = catalogued(
@@ -162,8 +117,11 @@ CORPORA = catalogued(
             for shop in ("ecommerce", "jddc")
             for kind, reading in _SHOP.items()
         },
-        "jddc2018": (_JDDC_FILES, _JDDC_RECORDS, _jddc),
-        "ecommerce": (_ECD_FILES, _ecd_records, _ecd_selection),
+        "jddc2018": (
+            _JDDC_FILES,
+            numbered(lambda source, split: parallel_lines(source, _JDDC_FILES[split])),
+            _jddc,
+        ),
     },
     CATALOGUE,
 )

@@ -5,7 +5,6 @@ WOZ 2.0, CamRest676, GECOR, the simulated Sim-M, and KVRET.
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from itertools import starmap
 
 from ....data.corpus import Files, Reading, catalogued
@@ -20,8 +19,6 @@ from ..row_forms import labelled, marked, out_of_all, without_empty
 # nothing, and the user's reply. ``["request", "phone"]`` requests the slot phone, any other pair
 # informs; labels without a slot are left out. A system act that is a slot's name requests it, a
 # pair informs.
-
-_WOZ_SPLITS = {"train": "train", "dev": "validate", "test": "test"}
 
 
 def _woz_dialogue(split: str, record: Raw) -> Dialogue:
@@ -53,7 +50,7 @@ def system_label(act: Raw) -> Label:
     return "inform", slot, value
 
 
-_WOZ_FILES = split_patterns("woz_{}_en.json", **_WOZ_SPLITS)
+_WOZ_FILES = split_patterns("woz_{}_en.json", train="train", dev="validate", test="test")
 
 # CamRest676, ``CamRest676.json``, and GECOR, the same dialogues with corrected spelling and
 # annotated ellipses, which are not read, ``CamRest676_annotated.json``. A user's turn lists all
@@ -113,9 +110,8 @@ def _camrest(file: str) -> tuple[Files, Reading, Callable[..., Dialogue]]:
 # user's reply. A user's slots are those marked in the text.
 
 
-def simulated_dialogue(record: Raw, domain: str) -> Dialogue:
-    """Convert a record of Sim-M or Sim-R."""
-    return Dialogue(flattened(map(_simulated, record["turns"])), record["dialogue_id"], (domain,))
+def _sim_m_dialogue(record: Raw) -> Dialogue:
+    return Dialogue(flattened(map(_simulated, record["turns"])), record["dialogue_id"], ("movie",))
 
 
 def _simulated(exchange: Raw) -> list[Turn]:
@@ -188,22 +184,17 @@ def _with_kvret_labels(
     return replace(turn, dialogue_acts=tuple(acts), slots=(*informed, *requested))
 
 
-_KVRET_READING = (
-    _KVRET_FILES,
-    without_empty("dialogue", split_files(json_list, _KVRET_FILES)),
-    _kvret_dialogue,
-)
 CORPORA = catalogued(
     {
         "woz2": (_WOZ_FILES, with_split(split_files(json_list, _WOZ_FILES)), _woz_dialogue),
         "camrest676": _camrest("CamRest676.json"),
         "gecor": _camrest("CamRest676_annotated.json"),
-        "sim_m": (
-            _SIM_M_FILES,
-            split_files(json_list, _SIM_M_FILES),
-            partial(simulated_dialogue, domain="movie"),
+        "sim_m": (_SIM_M_FILES, split_files(json_list, _SIM_M_FILES), _sim_m_dialogue),
+        "kvret": (
+            _KVRET_FILES,
+            without_empty("dialogue", split_files(json_list, _KVRET_FILES)),
+            _kvret_dialogue,
         ),
-        "kvret": _KVRET_READING,
     },
     CATALOGUE,
 )

@@ -3,26 +3,19 @@
 All but multiwoz21_restaurant and SpokenWOZ have the ids of MultiWOZ.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache, partial
-from pathlib import PurePosixPath
+from functools import cache, partial
+from pathlib import Path, PurePosixPath
 
 from ....data.corpus import SPLITS, Records, Source, catalogued
-from ....data.parsing import json_list, json_members, parse_json, table_rows
-from ....data.raw_records import Raw, Slots, flattened, hashed_split
-from ....data.readers.multiwoz import (
-    NO_DOMAIN,
-    NO_SLOT,
-    goal_and_log,
-    identifier,
-    labels,
-    text_and_acts,
-)
+from ....data.parsing import json_list, json_members, table_rows
+from ....data.raw_records import Raw, flattened, hashed_split
+from ....data.readers.multiwoz import NO_DOMAIN, goal_and_log, identifier, labels, text_and_acts
 from ....data.readers.shapes import UPPER_CASE_ROLES, USER_AND_SYSTEM, cells, split_patterns
 from ....data.source import MissingFilesError
 from ....dialogue import Dialogue, Turn
-from ....errors import InputError
 from .. import CATALOGUE
 from ..row_forms import grouped, text_lines
 
@@ -67,10 +60,6 @@ def _restaurant_records(source: Source, split: str) -> Records:
             yield place, (key, record)
 
 
-def _restaurant_dialogue(key: str, record: Raw) -> Dialogue:
-    return replace(goal_and_log(key, record), id=key)
-
-
 # multiwoz22_text: the 512 dialogues of the first train file of version 2.2, as tables without
 # header, quotes or acts.
 
@@ -86,7 +75,9 @@ def _text_records(source: Source, split: str) -> Records:
 
 
 def _text_dialogue(rows: list[dict[str, str]]) -> Dialogue:
-    turns = tuple(map(_text_turn, rows))
+    turns = tuple(
+        Turn(UPPER_CASE_ROLES[row["speaker"]], cells(row, *_TEXT_COLUMNS)[2]) for row in rows
+    )
     services = rows[0]["services"]  # such as "['hotel, train']", or None
     domains = (
         tuple(services.removeprefix("['").removesuffix("']").split(", "))
@@ -94,11 +85,6 @@ def _text_dialogue(rows: list[dict[str, str]]) -> Dialogue:
         else ()
     )
     return Dialogue(turns, identifier(rows[0]["dialogue_id"]), domains)
-
-
-def _text_turn(row: dict[str, str]) -> Turn:
-    _, _, text, _ = cells(row, *_TEXT_COLUMNS)
-    return Turn(UPPER_CASE_ROLES[row["speaker"]], text)
 
 
 # multiwoz21, as its authors give it out: ``data.json``, and ``{val,test}ListFile.txt`` (or
@@ -177,106 +163,44 @@ _HDSA_FILES = {
     "test": ("test.tsv", "test_reference_nondelex.json"),
 }
 _HDSA_COLUMNS = ("dialogue_id", "turn", "database", "last", "user", "acts")
-_DOMAINS = (
-    "restaurant",
-    "hotel",
-    "attraction",
-    "train",
-    "taxi",
-    "hospital",
-    "police",
-    "bus",
-    "booking",
-    "general",
-)
-_FUNCTIONS = ("inform", "request", "recommend", "book", "select", "sorry", "none")
-_ARGUMENTS = (
-    *(
-        "pricerange",
-        "id",
-        "address",
-        "postcode",
-        "type",
-        "food",
-        "phone",
-        "name",
-        "area",
-        "choice",
-        "price",
-        "time",
-    ),
-    *(
-        "reference",
-        "none",
-        "parking",
-        "stars",
-        "internet",
-        "day",
-        "arriveby",
-        "departure",
-        "destination",
-        "leaveat",
-    ),
-    *("duration", "trainid", "people", "department", "stay"),
-)
-_KINDS = (_DOMAINS, _FUNCTIONS, _ARGUMENTS)
-_PLACES = tuple((kind, name) for kind in _KINDS for name in kind)  # of the 44 numbers of a vector
+_HDSA_LABELS = json.loads(Path(__file__).with_name("hdsa_labels.json").read_text())
 
 
 def _hdsa_records(source: Source, split: str) -> Records:
     table, reference = _HDSA_FILES[split]
-    replies = json_members(source, reference)
-    last = {key: texts[-1:] if isinstance(texts, list) else texts for _, (key, texts) in replies}
-    if not last and source.holds(table):
+    replies = dict(entry for _, entry in json_members(source, reference))
+    if not replies and source.holds(table):
         raise MissingFilesError(
             f"{source.path}: {table} needs {reference} too, for the last replies; add the file"
         )
     rows = table_rows(source, table, delimiter="\t", quoted=False, names=_HDSA_COLUMNS)
     for place, dialogue in grouped(rows, lambda row: row[1]["dialogue_id"]):
-        yield place, (dialogue, last.get(dialogue[0]["dialogue_id"]))
+        yield place, (dialogue, replies.get(dialogue[0]["dialogue_id"], []))
 
 
-def _hdsa_dialogue(record: list[dict[str, str]], last: Raw) -> Dialogue:
-    domains: set[str] = set()
-    replies = [*(row["last"] for row in record[1:]), *last]
-    if len(replies) != len(record):
-        raise InputError(
-            "field reference: got no reply, expected the last of the dialogue; get the files again"
+def _hdsa_dialogue(record: list[dict[str, str]], replies: Raw) -> Dialogue:
+    labelled = [_hdsa_labels(row["acts"]) for row in record]
+    spoken = [*(row["last"] for row in record[1:]), *replies[-1:]]
+    turns = [
+        (
+            Turn("user", row["user"]),
+            Turn("assistant", text, acts, tuple((slot, "") for slot in slots)),
         )
-    pairs = zip(record, replies, strict=True)
-    exchanges = [_hdsa_line(domains, row, reply) for row, reply in pairs]
-    key = identifier(record[0]["dialogue_id"])
-    return Dialogue(flattened(exchanges), key, tuple(sorted(domains.difference(NO_DOMAIN))))
-
-
-def _hdsa_line(domains: set[str], row: dict[str, str], reply: str) -> tuple[Turn, Turn]:
-    *_, user, vector = cells(row, *_HDSA_COLUMNS)
-    topics, acts, slots = _hdsa_vector(vector)
-    domains.update(topics)
-    return Turn("user", user), Turn("assistant", reply, acts, slots)
-
-
-@lru_cache(maxsize=1 << 14)  # a few thousand vectors come again and again
-def _hdsa_vector(text: str) -> tuple[tuple[str, ...], tuple[str, ...], Slots]:
-    """Read a vector as the names of domains, acts and slots."""
-    vector = parse_json("field acts", text.encode(), "repair the line")
-    if (
-        not isinstance(vector, list)
-        or len(vector) != len(_PLACES)
-        or not all(bit in (0, 1) for bit in vector)
-    ):
-        raise InputError(
-            f"field acts: expected a list of {len(_PLACES)} zeros and ones; repair the line"
-        )
-    marked = [
-        (kind, name)
-        for (kind, name), bit in zip(_PLACES, vector, strict=True)
-        if bit and name != NO_SLOT
+        for row, text, (_, acts, slots) in zip(record, spoken, labelled, strict=True)
     ]
-    domains, acts, slots = (
-        tuple(name for kind, name in marked if kind is known) for known in _KINDS
+    domains = {domain for topics, _, _ in labelled for domain in topics}.difference(NO_DOMAIN)
+    return Dialogue(flattened(turns), identifier(record[0]["dialogue_id"]), tuple(sorted(domains)))
+
+
+@cache  # a few thousand vectors come again and again
+def _hdsa_labels(text: str) -> tuple[tuple[str, ...], ...]:
+    """Read a vector as the names of domains, acts and slots."""
+    bits = json.loads(text)
+    marked = [label for label, bit in zip(_HDSA_LABELS, bits, strict=True) if bit]
+    return tuple(
+        tuple(name for kind, name in marked if kind == wanted)
+        for wanted in ("domain", "act", "slot")
     )
-    return domains, acts, tuple((slot, "") for slot in slots)
 
 
 CORPORA = catalogued(
@@ -284,7 +208,7 @@ CORPORA = catalogued(
         "multiwoz21_restaurant": (
             split_patterns(_RESTAURANTS),
             _restaurant_records,
-            _restaurant_dialogue,
+            lambda key, record: replace(goal_and_log(key, record), id=key),
         ),
         "multiwoz22_text": ({"train": (_TEXT,)}, _text_records, _text_dialogue),
         "multiwoz21": (_WHOLE_FILES, _whole_records, _whole_dialogue),
@@ -293,8 +217,8 @@ CORPORA = catalogued(
             partial(members_of_split, pattern=_TITAN, lists=_TITAN_LISTS),
             goal_and_log,
         ),
-        "spokenwoz": (_CALL_FILES, _call_records, partial(goal_and_log, turn=_call_turn)),
         "hdsa": (_HDSA_FILES, _hdsa_records, _hdsa_dialogue),
+        "spokenwoz": (_CALL_FILES, _call_records, partial(goal_and_log, turn=_call_turn)),
     },
     CATALOGUE,
 )

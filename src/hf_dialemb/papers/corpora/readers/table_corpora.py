@@ -64,7 +64,6 @@ def _dogo_slots(words: list[str], tags: list[str]) -> Slots:
 # later row of an assignment replaces the earlier. The row without a sentence is left out too. There
 # is no official split: the sorted ids, shuffled with a fixed seed, are cut 80/10/10.
 
-_SELF_FILES = split_patterns("corpus/*/*.csv", "blocked_workers.txt")
 _SELF_COLUMNS = ("AssignmentId", "WorkerId", "Reject", "Answer.sentence1")
 _SENTENCE = re.compile(r"Answer\.sentence(\d{1,4})")
 # The two folders that mix topics give both as domains, so a filter for single domains drops their
@@ -224,7 +223,11 @@ def _irc_dialogue(identifier: str, turns: list[Turn]) -> Dialogue:
 CORPORA = catalogued(
     {
         "muldogo": (_DOGO_FILES, _dogo_records, _dogo_dialogue),
-        "self_dialogue": (_SELF_FILES, _self_records, _self_dialogue),
+        "self_dialogue": (
+            split_patterns("corpus/*/*.csv", "blocked_workers.txt"),
+            _self_records,
+            _self_dialogue,
+        ),
         "ubuntu_irc": (_IRC_FILES, _irc_records, _irc_dialogue),
         "ubuntu_irc_logs": (_IRC_FILES, _log_records, _log_dialogue),
     },

@@ -1,7 +1,6 @@
 """Task dialogues, chats and intents that only the papers use."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from ....data.corpus import Files, Reading, Records, Source, catalogued
@@ -23,7 +22,6 @@ from ..row_forms import hashed_by, named_by, out_of_all, parallel_lines, without
 # DailyDialog in the form of ConvLab-3: ``data/dialogues.json``. The domain is the topic. Emotions
 # are not read.
 
-_UNIFIED = TurnList("turns", "speaker", "utterance", USER_AND_SYSTEM)
 _DAILY_SPLITS = {"train": "train", "validation": "dev", "test": "test"}
 
 
@@ -32,18 +30,10 @@ def _daily_acts(turn: Raw) -> Labels:
     return distinct(act["intent"] for act in acts), (), ()
 
 
-def _daily_topics(record: Raw) -> tuple[str, ...]:
-    return tuple(record["domains"])
-
-
 # DSTC2: transcripts of telephone calls, ``data.json``. The system's greeting is not in the file.
 # Marks of the transcribers, such as ``noise``, are kept.
 
 _DSTC2_SPLITS = {"train": "train", "val": "dev", "test": "test"}
-
-
-def _restaurant(record: Raw) -> tuple[str, ...]:
-    return ("restaurant",)
 
 
 def _of_split(
@@ -53,7 +43,7 @@ def _of_split(
     return (
         split_patterns(file),
         out_of_all(json_list, file, named_by("data_split", splits)),
-        replace(_UNIFIED, **labels),
+        TurnList("turns", "speaker", "utterance", USER_AND_SYSTEM, **labels),
     )
 
 
@@ -62,7 +52,6 @@ def _of_split(
 # are blank or missing.
 
 _DOC2DIAL_FILES = split_patterns("*dial_{}.json", train="train", dev="validation", test="finaltest")
-_DOC2DIAL_ROLES = {"user": "user", "agent": "assistant"}
 
 
 def _doc2dial_records(source: Source, split: str) -> Records:
@@ -72,12 +61,14 @@ def _doc2dial_records(source: Source, split: str) -> Records:
                 yield f"{place}: document {document!r} record {number}", record
 
 
-def _doc2dial_act(turn: Raw) -> Labels:
-    return tuple(filter(None, [turn.get("da", "")])), (), ()
-
-
 _DOC2DIAL = TurnList(
-    "turns", "role", "utterance", _DOC2DIAL_ROLES, "dial_id", only("domain"), _doc2dial_act
+    "turns",
+    "role",
+    "utterance",
+    {"user": "user", "agent": "assistant"},
+    id="dial_id",
+    domains=only("domain"),
+    labels=lambda turn: (tuple(filter(None, [turn.get("da", "")])), (), ()),
 )
 
 # Taskmaster 4: ``TM-4-2024/data/data_*.json``, split by a hash of the id. Calls of an interface are
@@ -111,31 +102,25 @@ def annotated_slots(segments: list[Raw], *, prefixed: bool) -> Slots:
     return tuple(slots)
 
 
-def taskmaster_labels(turn: Raw, *, prefixed: bool = False) -> Labels:
+def _taskmaster_labels(turn: Raw) -> Labels:
     """Read the labels of a turn; one with slots informs, as in Dialog2Flow."""
-    slots = annotated_slots(turn.get("segments", []), prefixed=prefixed)
+    slots = annotated_slots(turn.get("segments", []), prefixed=False)
     annotations = turn.get("annotations", [])
     calls = [call["value"] for call in annotations if call["name"] == "api_call"]
     return ("inform",) if slots else (), slots, tuple(dict.fromkeys(calls))
 
 
-TASKMASTER = TurnList(
-    *(
-        "utterances",
-        "speaker",
-        "text",
-        _TASKMASTER_ROLES,
-        "conversation_id",
-        only("vertical"),
-        taskmaster_labels,
-    ),
+_TM4_FILES = "TM-4-2024/data/data_*.json"
+_TASKMASTER = TurnList(
+    "utterances",
+    "speaker",
+    "text",
+    _TASKMASTER_ROLES,
+    id="conversation_id",
+    domains=only("vertical"),
+    labels=_taskmaster_labels,
     is_spoken=lambda turn: turn["text"] != "(deleted)",
 )
-
-
-def taskmaster_records(pattern: str) -> Reading:
-    """Make the reading of files that a hash of the id splits."""
-    return without_empty("utterances", out_of_all(json_list, pattern, hashed_by("conversation_id")))
 
 
 # HWU64, utterances to a home assistant, of Few-Shot-Intent-Detection:
@@ -159,15 +144,23 @@ def _scenario_dialogue(identifier: str, lines: tuple[str, str]) -> Dialogue:
     return utterance(identifier, text.strip(), (label,), (), scenario)
 
 
-_TM4_FILES = "TM-4-2024/data/data_*.json"
 CORPORA = catalogued(
     {
         "dailydialog": _of_split(
-            "data/dialogues.json", _DAILY_SPLITS, domains=_daily_topics, labels=_daily_acts
+            "data/dialogues.json",
+            _DAILY_SPLITS,
+            domains=lambda record: tuple(record["domains"]),
+            labels=_daily_acts,
         ),
-        "dstc2": _of_split("data.json", _DSTC2_SPLITS, domains=_restaurant),
+        "dstc2": _of_split("data.json", _DSTC2_SPLITS, domains=lambda record: ("restaurant",)),
         "doc2dial": (_DOC2DIAL_FILES, _doc2dial_records, _DOC2DIAL),
-        "taskmaster4": (split_patterns(_TM4_FILES), taskmaster_records(_TM4_FILES), TASKMASTER),
+        "taskmaster4": (
+            split_patterns(_TM4_FILES),
+            without_empty(
+                "utterances", out_of_all(json_list, _TM4_FILES, hashed_by("conversation_id"))
+            ),
+            _TASKMASTER,
+        ),
         "hwu64": (_HWU64_FILES, _HWU64_RECORDS, _scenario_dialogue),
     },
     CATALOGUE,
