@@ -120,31 +120,27 @@ def test_a_killed_run_goes_on_at_its_stage_and_ends_in_the_same_ensemble(
     carry_out, plan = ensemble.carry_out, plan_in(tmp_path / "parts")
 
     def killed(plan, name, report):
-        if name == "granularity-2":
-            raise InputError("killed")
+        assert name != "granularity-2", "killed"
         carry_out(plan, name, report)
 
     monkeypatch.setattr(ensemble, "carry_out", killed)
-    with pytest.raises(InputError, match="killed"):
+    with pytest.raises(AssertionError, match="killed"):
         trained(plan)
     monkeypatch.setattr(ensemble, "carry_out", carry_out)
-    assert in_process[:2] == ["baseline", "granularity-1"]
     in_process.clear()
     parts = trained(plan)
     assert in_process[0] == "granularity-2"
     for name, folder in whole.items():
-        one, other = weights(folder), weights(parts[name])
-        assert one.keys() == other.keys()
-        assert all(tensor.equal(other[key]) for key, tensor in one.items()), name
+        other = weights(parts[name])
+        assert all(tensor.equal(other[key]) for key, tensor in weights(folder).items()), name
     in_process.clear()
     trained(plan)
     assert in_process == []
-    before = first.candidate_file("dev").read_bytes()  # which chose checkpoints
+    # candidates of dev chose checkpoints
     with pytest.raises(
         InputError, match=r"num_candidates 4.*asked for.*candidates 3.*choose another --output"
     ):
         trained(replace(first, candidates=3))
-    assert first.candidate_file("dev").read_bytes() == before
 
 
 def test_dev_candidates_keep_to_the_dialogues_asked_for(tmp_path):
@@ -153,17 +149,13 @@ def test_dev_candidates_keep_to_the_dialogues_asked_for(tmp_path):
         ensemble._draw(plan, split, lambda line: None)
     header, selections = read_candidates(plan.candidate_file("dev"))
     assert (header["max_dialogues"], len(dialogues_of(selections))) == (7, 7)
-    assert "max_dialogues" not in read_candidates(plan.candidate_file("test"))[0]
     fewer = replace(plan, output=tmp_path / "fewer", test_dialogues=5)
     ensemble._draw(fewer, "test", lambda line: None)
     header, selections = read_candidates(fewer.candidate_file("test"))
     measuring = dialogues_of(selections)
-    assert header["max_dialogues"] == 5
-    assert measuring == [dialogue.id for dialogue in fewer.load("test")]
     everything = [dialogue.id for dialogue in plan.load("test")]
+    assert header["max_dialogues"] == 5
     assert [each for each in everything if each in measuring] == measuring != everything[:5]
-    with pytest.raises(InputError, match="test_dialogues: got 0, expected a value at least 1"):
-        replace(plan, test_dialogues=0)
     assert len(analysis_dialogues(plan)) == 10
     assert len(analysis_dialogues(replace(plan, analysis_dialogues=None))) == 60
 
@@ -262,26 +254,8 @@ def test_an_ensemble_of_ones_own_dialogues(
     recipe = RECIPE.replace("max_dialogues: 60,", "").replace("[none]", "[sgd/test]")
     plan = plan_in(tmp_path, recipe=recipe)
     write_own(tmp_path, sample_dialogues)
-    words = [
-        "papers",
-        "ensemble",
-        "--config",
-        "recipe.yaml",
-        "--corpus",
-        "train.jsonl",
-        "--size",
-        "2",
-    ]
-    words += [
-        "--output",
-        "runs",
-        "--dev",
-        "dev.jsonl",
-        "--test",
-        "test.jsonl",
-        "--num_train_epochs",
-        "2",
-    ]
+    words = ["papers", "ensemble", "--config", "recipe.yaml", "--corpus", "train.jsonl"]
+    words += ["--size", "2", "--output", "runs", "--dev", "dev.jsonl", "--test", "test.jsonl"]
     for skipped in (["--skip-analyses"], []):
         assert main([*words, *skipped]) == 0
         printed = capsys.readouterr().out
@@ -289,19 +263,15 @@ def test_an_ensemble_of_ones_own_dialogues(
         assert (plan.output / "results.md").read_text().strip() in printed
         for system in (*SYSTEMS[:4], f"{SYSTEMS[3]}, by its vectors", "granularity 2"):
             assert re.search(rf"\| {re.escape(system)} \| \d+\.\d\d \|", printed), system
-        assert len(results_of(plan)["run"]["config"]["comparisons"]) >= 6
     for split in ("dev", "test"):
-        header, selections = read_candidates(plan.candidate_file(split))
-        assert header["corpus"] == f"{split}.jsonl"
-        assert {*dialogues_of(selections)} <= {
-            dialogue.id for dialogue in read_jsonl(tmp_path / f"{split}.jsonl")
-        }
+        _, selections = read_candidates(plan.candidate_file(split))
+        known = {dialogue.id for dialogue in read_jsonl(tmp_path / f"{split}.jsonl")}
+        assert {*dialogues_of(selections)} <= known
     settings = json.loads((plan.run("baseline") / "training_settings.json").read_text())
     assert (settings["corpus"], settings["exclude"]) == (
         ["train.jsonl"],
         ["dev.jsonl", "test.jsonl"],
     )
-    assert {row["corpus"] for row in results_of(plan)["results"]} == {"test.jsonl"}
 
 
 def test_tables_hold_measured_figures_beside_printed_ones():
@@ -315,7 +285,6 @@ def test_tables_hold_measured_figures_beside_printed_ones():
     text = ensemble_tables(Results({"config": {}}, rows))
     assert "| Dual Encoder | 70.12 | 79.55 | — | — |" in text
     assert "| granularity 1 | — | — | 15.50 ± 0.25 | — |" in text
-    assert "More than chance" not in text
     run = {"dialogues": 100, "examples": 640, "steps": 40, "processes": 2}
     recipe = {
         "per_device_train_batch_size": 16,
@@ -323,17 +292,13 @@ def test_tables_hold_measured_figures_beside_printed_ones():
         "num_candidates": 5,
     }
     config = {"training": {"baseline": run}, "recipe": recipe, "candidates": {"num_candidates": 20}}
-    start = (
-        "Each run: 640 responses of 100 dialogues, 40 steps of 32 (2 epochs), the true "
-        "response among 5; "
-    )
-    text = ensemble_tables(Results({"config": config}, rows))
-    assert text.startswith(f"{start}measured among 20.\n")
     config["training"]["seed-2"] = run | {"steps": 20}
     config["candidates"]["max_dialogues"] = 1500
     text = ensemble_tables(Results({"config": config}, rows))
-    assert "20 to 40 steps of 32 (1 to 2 epochs)" in text
-    assert "measured among 20 in 1,500 drawn dialogues.\n" in text
+    assert text.startswith(
+        "Each run: 640 responses of 100 dialogues, 20 to 40 steps of 32 (1 to 2 epochs), the true "
+        "response among 5; measured among 20 in 1,500 drawn dialogues.\n"
+    )
 
 
 @pytest.mark.slow

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from flow_words import graph, random_words, states
 from scipy.spatial.distance import jensenshannon
-from sklearn.metrics import adjusted_rand_score
 
-from hf_dialemb.apps.flow.graph import END, START, transition_graph
+from hf_dialemb.apps.flow.graph import END
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.encoders import load_encoder
 from hf_dialemb.encoders.word_vectors import TfidfEncoder
@@ -70,22 +69,9 @@ def test_measures_ignore_cluster_names():
     assert flow_extraction.compared_with_actions(states(*other), states(*words)) == pytest.approx(
         same, abs=1e-12
     )
-    clusters = renamed(words, {"b": "a", "C": "D"})
-    expected = []
-    for letters in ("abc", "ABCD"):
-        pairs = [
-            pair
-            for pair in zip("".join(words), "".join(clusters), strict=True)
-            if pair[0] in letters
-        ]
-        expected.append(adjusted_rand_score(*zip(*pairs, strict=True)))
-    found = flow_extraction.compared_with_actions(states(*clusters), states(*words))[
-        "adjusted_rand"
-    ]
-    assert found == pytest.approx(np.mean(expected))
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_divergence_agrees_with_scipy(seed):
     one, other = (graph(*random_words(seed + shift, 20)) for shift in (0, 100))
     names = sorted({state for either in (one, other) for edge in either.edges for state in edge})
@@ -190,9 +176,6 @@ def test_clusters_are_directions_each_role_its_own():
     found = flow_extraction.compare_flow(flow, flow_extraction.cluster_utterances(flow, vectors))
     assert found["v_measure"] == pytest.approx(1)
     assert found["nodes"] == found["reference_nodes"]
-    # one action is one cluster
-    one = [[flow_extraction.Utterance("user", "hello", "greeting")]] * 50
-    assert flow_extraction.cluster_utterances(one, generator.normal(size=(50, 4))) == [0] * 50
 
 
 def test_flows_are_annotated_turns_by_domain_in_an_order_of_their_own():
@@ -212,13 +195,8 @@ def test_flows_are_annotated_turns_by_domain_in_an_order_of_their_own():
 
 def test_figures_of_a_file(load):
     problem, calls = load(domain("train", 60) + domain("bus", 50) + domain("taxi", 49)), []
-    sizes = {"actions": 3, "nodes": 3, "official_nodes": 5}
-    assert problem.config["domains"] == {
-        "bus": {"dialogues": 50, "utterances": 150, **sizes},
-        "train": {"dialogues": 60, "utterances": 180, **sizes},
-    }
-    assert problem.config["smaller_domains"] == 1
-    assert problem.config["texts"] == 60 + 24 + 1
+    sizes = {name: found["dialogues"] for name, found in problem.config["domains"].items()}
+    assert sizes == {"bus": 50, "train": 60}  # the smaller one tells no action from noise
 
     class Recording(TfidfEncoder):
         def encode(self, dialogues):
@@ -227,25 +205,9 @@ def test_figures_of_a_file(load):
 
     found = figures(problem, Recording())
     assert calls == [problem.config["texts"]]  # everything is encoded in one call
-    assert {metric for metric, _ in found} == LOWER_IS_BETTER | {
-        "v_measure",
-        "adjusted_rand",
-        "edge_f1",
-    }
-    assert [setting for metric, setting in found if metric == "size_difference"] == [
-        "",
-        "official",
-        "bus",
-        "train",
-        "official, bus",
-        "official, train",
-    ]
+    metrics = {*LOWER_IS_BETTER, "v_measure", "adjusted_rand", "edge_f1"}
+    assert {metric for metric, setting in found if setting == "bus"} == metrics
     for (metric, setting), measurement in found.items():
-        assert (measurement.n, measurement.std) == (1, None)
-        if setting == "":
-            assert measurement.mean == np.mean(
-                [found[metric, name].mean for name in ("bus", "train")]
-            )
         expected = 1 if metric in PERPLEXITIES else 0 if metric in LOWER_IS_BETTER else 100
         assert measurement.mean == pytest.approx(expected, rel=0.1), (metric, setting)
         (row,) = rows_of("m", "c", "test", [measurement])
@@ -255,10 +217,9 @@ def test_figures_of_a_file(load):
 def test_a_limit_keeps_whole_domains_in_any_order(load, monkeypatch):
     lines = domain("train", 70) + domain("bus", 55)
     shuffled = [lines[row] for row in np.random.default_rng(0).permutation(len(lines))]
-    for limit in (None, 60, 40):
-        one, other = (load(order, limit) for order in (lines, shuffled))
-        assert one.config == other.config
-        assert figures(one) == figures(other)
+    one, other = (load(order, 60) for order in (lines, shuffled))
+    assert one.config == other.config
+    assert figures(one) == figures(other)
     lines = [line for name in "abc" for line in domain(name, 50)]
     for limit, kept in (
         (1, [1]),
@@ -272,42 +233,24 @@ def test_a_limit_keeps_whole_domains_in_any_order(load, monkeypatch):
             sizes["dialogues"] for sizes in load(lines, limit).config["domains"].values()
         ] == kept
     monkeypatch.setattr(flow_extraction, "MOST_UTTERANCES", 41)
-    config = load(domain("train", 60)).config
-    assert config["domains"]["train"]["dialogues"] == 20  # the user speaks twice in each
-    assert config["most_utterances"] == 41
+    (sizes,) = load(domain("train", 60)).config["domains"].values()
+    assert sizes["dialogues"] == 20  # the user speaks twice in each
 
 
 @pytest.mark.slow
 def test_figures_on_multiwoz(data_dir):
     problem = flow_extraction.load_flows(CorpusPart("multiwoz", data_dir, "test", None))
-    sizes = problem.config["domains"]
-    assert {name: found["dialogues"] for name, found in sizes.items()} == {
-        "hotel": 67,
-        "restaurant": 62,
-        "taxi": 52,
-    }
-    assert sizes["taxi"] == {
-        "dialogues": 52,
-        "utterances": 377,
-        "actions": 47,
-        "nodes": 29,
-        "official_nodes": 31,
-    }
-    assert problem.config["smaller_domains"] == 2
+    sizes = {"dialogues": 52, "utterances": 377, "actions": 47, "nodes": 29, "official_nodes": 31}
+    assert problem.config["domains"]["taxi"] == sizes
+    assert [*problem.config["domains"]] == ["hotel", "restaurant", "taxi"]
     found = figures(problem)
-    assert len(found) == 8 + 8 * 3
     assert 50 < found["v_measure", ""].mean < 90
-    assert 0.3 < found["transition_divergence", ""].mean < 0.9
-    assert all(10 < found[metric, ""].mean < 60 for metric in ("adjusted_rand", "edge_f1"))
     reference = found["reference_next_action_perplexity", ""].mean
     assert 5 < reference < found["next_action_perplexity", ""].mean < 60
 
 
-def test_a_graph_counts_states_and_transitions():
-    found, a, b = graph("aab", "b", ""), ("user", "a"), ("user", "b")
-    assert found.states == {a: 2, b: 2}
-    assert found.edges == {(START, a): 1, (a, a): 1, (a, b): 1, (START, b): 1, (b, END): 2}
-    assert renamed_graph(graph("aba"), {b: a}) == graph("aaa")
+def test_states_are_renamed_and_transitions_compared():
+    assert renamed_graph(graph("aba"), {("user", "b"): ("user", "a")}) == graph("aaa")
     one, other = graph("ab"), graph("ac", "ac")
     assert flow_extraction.edge_f1(one, one) == flow_extraction.edge_f1(graph(), graph()) == 1
     assert (
@@ -320,36 +263,7 @@ def test_rare_states_are_noise_in_the_paper_and_in_its_program():
     for times, kept in ((49, 2), (50, 1)):  # a state of two percent is noise
         found = flow_extraction.without_noise(graph(*["a"] * times, "b"))
         assert len(found.states) == kept
-        assert all(
-            state in found.states or state in (START, END) for edge in found.edges for state in edge
-        )
     for times, size in ((43, 4), (44, 3)):  # 1 / 43 = 0.0233, 1 / 44 = 0.0227
         assert flow_extraction.official_size(graph(*["a"] * times, "b")) == size
-    found = graph(*["a"] * 60, "bc", "dc")  # what only noise leads to goes with it
-    assert {name for _, name in flow_extraction.without_noise(found).states} == {
-        "a",
-        "c",
-    }  # c occurs twice, b and d once
-    assert flow_extraction.official_size(found) == 3
-
-
-def test_the_reference_graphs_of_the_paper_have_its_sizes(data_dir):
-    path = data_dir / "d2f_evaluation" / "data" / "spokenwoz" / "trajectories.single_domain.json"
-    if not path.is_file():
-        pytest.skip("the trajectories of SpokenWOZ that come with dialog2flow are not at hand")
-    graphs = {}
-    for dialogue in json.loads(path.read_text(encoding="utf-8")).values():
-        trajectory = [tuple(turn["turn"].split(": ", 1)) for turn in dialogue["log"] if turn["tag"]]
-        graphs.setdefault(next(iter(dialogue["goal"])), []).append(trajectory)
-    sizes = {
-        name: flow_extraction.official_size(transition_graph(paths))
-        for name, paths in graphs.items()
-    }
-    assert sizes == {
-        "taxi": 31,
-        "police": 23,
-        "hospital": 18,
-        "train": 49,
-        "restaurant": 59,
-        "attraction": 45,
-    }
+    # what only noise leads to goes with it
+    assert flow_extraction.official_size(graph(*["a"] * 60, "bc", "dc")) == 3

@@ -1,4 +1,4 @@
-"""Semantic retrieval and similarity of sentences: closed forms, draws, real corpora."""
+"""Semantic retrieval and similarity of sentences: closed forms and draws."""
 
 from collections import Counter
 from itertools import product
@@ -12,7 +12,6 @@ from sklearn.metrics import label_ranking_average_precision_score
 from sklearn.metrics.pairwise import cosine_similarity
 
 from hf_dialemb.data import write_jsonl
-from hf_dialemb.encoders import load_encoder
 from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.papers.corpora.sentence_sets import RetrievalQuery, SentencePair
@@ -64,7 +63,6 @@ def test_a_text_counts_once_if_it_has_words_and_one_intent():
     assert sentences.retrieval_queries(said(("?!", "book"))) == []
     # A sentence among its own kind asks nothing, and Chinese characters are words.
     assert sentences.retrieval_queries(said(("a room", "find"), ("a taxi", "find"))) == []
-    assert sentences.retrieval_queries(said(("a room", "find"), ("no taxi", "book"))) == []
     kinds = said(("a room", "find"), ("one room", "find"), ("no room", "book"))
     first = RetrievalQuery("a room", ("one room",), ("no room",), "find")
     assert sentences.retrieval_queries(kinds) == [
@@ -136,11 +134,3 @@ def test_similarity_is_correlation_with_scores_or_zero(scored, caplog):
     for pair in (SentencePair("a", "b"), SentencePair("a", "b", score=1.0)):
         with pytest.raises(InputError, match="different scores, expected at least two"):
             scored([pair] * 3)
-
-
-def test_a_set_of_a_corpus_with_intents(data_dir):
-    problem = sentences.load_rankings(CorpusPart("banking77", data_dir, "test", 200))
-    assert (problem.config["sentences"], problem.config["queries"]) == (7_000, 200)
-    found = figures(problem.measure(load_encoder("tfidf"), [0]))
-    assert 35 < found["map", ""] < 60
-    assert 70 < found["mrr", ""] < 90

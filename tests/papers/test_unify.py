@@ -135,25 +135,13 @@ def test_the_folder_is_a_dataset(data, made, tmp_path, monkeypatch):
     monkeypatch.setattr("hf_dialemb.papers.corpora.unify._ROWS", 2)
     register(monkeypatch, data, "five", {"train": many(5)})
     folder, _ = made("five hotel woz2", terms="research")
-    file = parquet.ParquetFile(folder / "train/five.parquet")
-    assert [file.metadata.row_group(index).num_rows for index in range(file.num_row_groups)] == [
-        2,
-        2,
-        1,
-    ]
-    cache = str(tmp_path / "cache")
-    dataset = load_dataset(str(folder), cache_dir=cache)
+    assert parquet.ParquetFile(folder / "train/five.parquet").num_row_groups == 3
+    dataset = load_dataset(str(folder), cache_dir=str(tmp_path / "cache"))
     ids = {"train": [*"01234", "train/1", "train/2", "train/2"], "validation": ["dev/1"]}
     assert {split: rows["id"][:] for split, rows in dataset.items()} == ids
     assert dataset["train"]["corpus"][:] == [*["five"] * 5, "hotel", "hotel", "woz2"]
     assert all(rows.features == unified_features() for rows in dataset.values())
-    woz2 = load_dataset(str(folder), data_files="train/woz2.parquet", cache_dir=cache)
-    assert woz2["train"].num_rows == 1
     first = dataset["train"][5]
-    assert first["domains"] == ["hotel"]
-    assert [message["content"] for message in first["messages"]] == [
-        turn.content for turn in FIRST.turns
-    ]
     acts, slots = (
         ["request", "inform"],
         [{"name": "price", "value": ""}, {"name": "area", "value": "centre"}],
@@ -172,10 +160,6 @@ def test_the_folder_is_a_dataset(data, made, tmp_path, monkeypatch):
             "action": "inform, request area, price",
         },
     }
-    assert [message["intents"] for message in first["messages"][4:]] == [
-        ["findhotel"],
-        ["bookhotel"],
-    ]
     assert Dialogue.from_json(dataset["validation"][0]).turns == (
         Turn("user", "Bye then", ("good bye",)),
     )
@@ -285,39 +269,15 @@ def test_what_cannot_enter_or_fails_is_refused_and_leaves_nothing(
         made("woz2 hotel", terms="research", strict=True)
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["data"]
     folder = write(tmp_path / "unified", {"mine.txt": "mine"})
-    for place in ("unified", "unified/mine.txt"):
-        with pytest.raises(InputError, match="exists and is no empty folder"):
-            made("hotel", place)
+    with pytest.raises(InputError, match="exists and is no empty folder"):
+        made("hotel")
     assert [entry.name for entry in folder.iterdir()] == ["mine.txt"]
     (folder / "mine.txt").unlink()
-    _, stats = made("hotel")
-    assert stats["corpora"]["hotel"]["dialogues"] == {"train": 2, "dev": 1}
-    assert sorted(entry.name for entry in folder.iterdir()) == [
-        "dev",
-        "json",
-        "stats.json",
-        "train",
-    ]
+    made("hotel")
+    assert {entry.name for entry in folder.iterdir()} == {"dev", "json", "stats.json", "train"}
 
 
 @pytest.mark.slow
-def test_woz_has_the_labels_that_the_paper_counts(tmp_path, data_dir):
-    """The paper's ten slots hold "areas" beside "area", of which one turn speaks."""
-    stats = unify(["woz2"], data_dir, tmp_path / "unified", terms="research")
-    woz2 = stats["corpora"]["woz2"]
-    assert sum(woz2["dialogues"].values()) == 1200
-    assert [woz2[label] for label in ("domains", "original_acts", "slots", "utterances")] == [
-        1,
-        2,
-        9,
-        4390,
-    ]
-
-
-@pytest.mark.slow
-def test_unify_writes_the_folder_and_prints_its_table(printed, refused, tmp_path):
-    words = ("papers", "corpus", "unify")
-    assert "| sample |" in printed(*words, "sample", "--output", tmp_path / "unified")
-    assert "choose another" in refused(*words, "sample", "--output", tmp_path / "unified")
-    assert "--licence research" in refused(*words, "kvret", "--output", tmp_path / "other")
-    assert not (tmp_path / "other").exists()
+def test_unify_writes_the_folder_and_prints_its_table(printed, tmp_path):
+    words = ("papers", "corpus", "unify", "sample", "--output", tmp_path / "unified")
+    assert "| sample |" in printed(*words)
