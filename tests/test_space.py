@@ -47,13 +47,8 @@ def test_transcripts_and_json_lines_are_read(read, tmp_path):
     line = json.dumps({"id": "call-17", "messages": first.to_messages()})
     assert read(f" {line}\n\n", None)[0].id == "call-17"
     (tmp_path / "calls.JSONL").write_text(f"{line}\n")
-    assert [dialogue.id for dialogue in read(text, str(tmp_path / "calls.JSONL"))] == [
-        "1",
-        "2",
-        "call-17",
-    ]
-    (tmp_path / "calls.txt").write_text(text)
-    assert read(None, str(tmp_path / "calls.txt")) == [first, second]
+    *both, third = read(text, str(tmp_path / "calls.JSONL"))
+    assert (both, third.id) == ([first, second], "call-17")
 
 
 @pytest.mark.parametrize(
@@ -79,18 +74,10 @@ def test_what_cannot_be_read_is_told_in_one_sentence(read, pasted, sentence):
         read(pasted, None)
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "sentence"),
-    [
-        ("calls.txt", b"user: \xc3\xa9 \xff", "^calls.txt, line 1: got bytes that are not UTF-8"),
-        ("calls.pdf", b"%PDF", "^calls.pdf: expected a .jsonl or .txt file"),
-        ("calls.jsonl", b"\n" * 1_000_001, "^calls.jsonl: got more than 1,000,000 bytes"),
-    ],
-)
-def test_files_that_cannot_be_read_are_named(read, tmp_path, name, content, sentence):
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(InputError, match=sentence):
-        read(None, str(tmp_path / name))
+def test_files_that_cannot_be_read_are_named(read, tmp_path):
+    (tmp_path / "calls.pdf").write_bytes(b"%PDF")
+    with pytest.raises(InputError, match=r"^calls.pdf: expected a .jsonl or .txt file"):
+        read(None, str(tmp_path / "calls.pdf"))
 
 
 @with_plotly
@@ -111,33 +98,6 @@ def test_what_visitors_write_is_escaped(tiny_checkpoint):
     for shown in (html, *(point for trace in traces for point in trace["text"])):
         assert "<img" not in shown
         assert "&lt;img" in shown
-
-
-@with_plotly
-def test_neighbours_are_ranked_among_the_examples(tiny_checkpoint):
-    from comparing import EXAMPLES, Comparer
-
-    comparer = Comparer(str(tiny_checkpoint))
-    comparison = comparer.compare([comparer.examples[7]], with_examples=True)
-    assert len(comparison.dialogues) == EXAMPLES + 1
-    rows, cosines = zip(*comparison.neighbours(0), strict=True)
-    assert rows[0] == 8
-    assert cosines[0] == pytest.approx(1)
-    assert list(cosines) == sorted(cosines, reverse=True)
-
-
-def test_a_ranker_ranks_replies(sample_dialogues, tmp_path):
-    from comparing import Comparer
-
-    comparer = Comparer(
-        checkpoints.save(checkpoints.dual_encoder(sample_dialogues), tmp_path / "ranker")
-    )
-    comparison = comparer.compare(sample_dialogues[:2], with_examples=False)
-    ranked = comparer.replies(comparison, 0, "yes\n\n no \nyes\n")
-    assert sorted(text for text, _ in ranked) == ["no", "yes"]
-    assert ranked[0][1] >= ranked[1][1]
-    with pytest.raises(InputError, match="Got 301 replies, expected at most 300"):
-        comparer.replies(comparison, 0, "a\n" * 301)
 
 
 @pytest.fixture(scope="module")

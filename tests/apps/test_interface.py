@@ -14,7 +14,6 @@ from sentence_transformers import SentenceTransformer
 import hf_dialemb
 from hf_dialemb.apps.cli import main
 from hf_dialemb.data import load_dialogues
-from hf_dialemb.data.hub_dataset import to_dataset
 from hf_dialemb.data.jsonl import write_jsonl
 from hf_dialemb.dialogue import Dialogue
 from hf_dialemb.errors import InputError
@@ -88,51 +87,6 @@ def test_every_cell_runs_and_one_draws(tmp_path, monkeypatch):
 
 MESSAGES = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]
 DIALOGUE = Dialogue.from_messages(MESSAGES, id="a", domains=["greeting"])
-
-
-def test_every_form_gives_the_same_dialogues(tmp_path):
-    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
-    rows = [
-        {"id": "a", "role": turn["role"], "content": turn["content"], "domain": "greeting"}
-        for turn in MESSAGES
-    ]
-    whole, dataset, frame = DIALOGUE.to_json(), to_dataset([DIALOGUE]), pandas.DataFrame(rows)
-    write_jsonl([DIALOGUE], tmp_path / "own.jsonl")
-    dataset.to_parquet(tmp_path / "own.parquet")
-    frame.to_csv(tmp_path / "own.csv", index=False)
-    frame.to_excel(tmp_path / "own.xlsx", index=False)
-    files = [tmp_path / f"own.{ending}" for ending in ("jsonl", "csv", "parquet", "xlsx")]
-    lists = [DIALOGUE], (DIALOGUE,), iter([DIALOGUE]), [whole], iter([whole])
-    tables = (
-        dataset,
-        dataset.to_pandas(),
-        dataset.data.table,
-        frame,
-        polars.DataFrame(rows),
-        polars.DataFrame([whole]),
-    )
-    for source in (*lists, *tables, *files, *map(str, files)):
-        assert load_dialogues(source) == [DIALOGUE]
-    assert load_dialogues([DIALOGUE])[0] is DIALOGUE
-
-
-def test_a_table_in_memory_is_read_as_its_file(tmp_path):
-    pandas = pytest.importorskip("pandas")
-    cells = {
-        "id": [2, None, 1, 1],
-        "role": ["Ann", None, "Zoe", "Ann"],
-        "text": ["Hi", None, "Ho", "True"],
-    }
-    frame = pandas.DataFrame(
-        {**cells, "time": pandas.to_datetime(["2026-01-01", None, "2026-01-03", "2026-01-02"])}
-    )
-    frame.astype({"id": "Int64"}).to_csv(tmp_path / "own.csv", index=False)
-    found = load_dialogues(frame)
-    assert found == load_dialogues(tmp_path / "own.csv")
-    assert [(each.id, each.time) for each in found] == [
-        ("2", "2026-01-01T00:00:00"),
-        ("1", "2026-01-02T00:00:00"),
-    ]
 
 
 def test_columns_and_roles_are_said_and_guessed_as_in_files(caplog):

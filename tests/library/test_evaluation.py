@@ -139,20 +139,6 @@ def test_a_corpus_has_a_table_of_one_row_per_model():
     ]
 
 
-def test_dialogues_in_memory_give_the_figures_of_their_file(tmp_path, monkeypatch):
-    dialogues = data.load_dialogues("sample", None, "test")
-    write_jsonl(dialogues, tmp_path / "calls.jsonl")
-    measured = [
-        evaluate("tfidf", source, seeds=[0]) for source in (tmp_path / "calls.jsonl", dialogues)
-    ]
-    of_file, in_memory = (
-        [row for row in found.results if row.metric != "seconds"] for found in measured
-    )
-    assert [replace(row, corpus="dialogues") for row in of_file] == in_memory
-    assert len(measured[1].run["config"]["data_sha256"]) == 64
-    assert "| tfidf |" in repr(measured[1])
-
-
 @pytest.mark.parametrize(
     ("request_", "words"),
     [

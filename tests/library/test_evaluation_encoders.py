@@ -11,9 +11,8 @@ from checkpoints import save_dse
 from exports import save
 from given_vectors import hashed
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.models import Pooling, StaticEmbedding, Transformer
+from sentence_transformers.models import Pooling, Transformer
 from talks import DIALOGUES, dialogue
-from tokenizers import Tokenizer
 
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.encoders import Encoder, embedding_cache, load_encoder
@@ -105,26 +104,6 @@ def test_what_is_no_model_or_an_unfinished_training_is_refused(tiny_checkpoint, 
     )
 
 
-@pytest.mark.parametrize(
-    ("model", "options", "reason"),
-    [
-        ("no/such-model", {"level": "turns"}, "level: got 'turns', expected one of dialogue, utt"),
-        ("no/such-model", {"dtype": "int8"}, "dtype: got 'int8', expected one of float32, bfl"),
-        ("trained", {"level": "utterances"}, "reads whole dialogues; leave the level"),
-        ("tfidf", {"level": "utterances"}, "reads whole dialogues"),
-        ("tfidf", {"dtype": "bfloat16"}, "expected a transformer; leave dtype out"),
-        ("plain", {"revision": "v1"}, "got revision 'v1', expected a Hub id"),
-    ],
-)
-def test_options_that_do_not_go_with_a_model_are_refused(
-    model, options, reason, folders, tiny_checkpoint
-):
-    known = {"trained": tiny_checkpoint, **folders}
-    for work in (find_encoder, load_encoder):
-        with pytest.raises(InputError, match=reason):
-            work(str(known.get(model, model)), **options)
-
-
 def test_a_fingerprint_is_of_what_decides_the_vectors(folders, tmp_path):
     def fingerprint(model, **options):
         return find_encoder(str(model), **options).fingerprint
@@ -145,14 +124,6 @@ def test_a_fingerprint_is_of_what_decides_the_vectors(folders, tmp_path):
         (folder / file).write_bytes((folder / file).read_bytes() + b" ")
         others.add(fingerprint(folder))
     assert len(others) == 7
-
-
-def test_static_vectors_need_no_tokenizer_of_transformers(folders, tmp_path):
-    tokenizer = Tokenizer.from_file(str(folders["plain"] / "tokenizer.json"))
-    model = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=8)], device="cpu")
-    model.save(str(tmp_path))
-    found = vectors_of(tmp_path, [dialogue("book hotel")], level="utterances")
-    np.testing.assert_allclose(found, model.encode(["book hotel"]), atol=1e-6)
 
 
 def test_an_encoder_decoder_is_read_by_its_encoder(folders, tmp_path):

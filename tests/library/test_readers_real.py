@@ -67,35 +67,17 @@ def check_what_is_known(name, *splits):
         case "sgd":
             assert [len(single_domain(split)) for split in splits] == [5_403, 836, 1_331]
             assert all(turn.dialogue_acts for turn in turns)
-            intents = {
-                intent
-                for dialogue in splits[1]
-                for turn in dialogue.turns
-                for intent in turn.intents
-            }
-            assert intents
-            assert "NONE" not in intents
-            assert len(splits[1]) == 2_482
-            roles = Counter(turn.role for dialogue in splits[1] for turn in dialogue.turns)
-            assert roles == {"user": 24_363, "assistant": 24_363}
+            assert "NONE" not in {intent for turn in turns for intent in turn.intents}
             assert len({domain for dialogue in splits[1] for domain in dialogue.domains}) == 17
-            texts = {
-                tuple(turn.content.lower() for turn in dialogue.turns) for dialogue in splits[1]
-            }
-            assert len(texts) == 2_482
         case "multiwoz":
             assert [len(single_domain(split)) for split in splits] == [2_494, 204, 226]
             assert all(
                 any(dialogue.turns[1].slots for dialogue in split) for split in splits
             )  # of the assistant
             assert len({dialogue.domains for dialogue in splits[0]}) == 7
-            assert not any(
-                "how may I help you?" in dialogue.turns[0].content for dialogue in splits[0]
-            )
         case "self_dialogue":
             assert Counter(len(dialogue.domains) for dialogue in dialogues)[2] == 216 + 198
             assert len({dialogue.domains for dialogue in single_domain(dialogues)}) == 21
-            assert not any(turn.content.strip() == "{}" for turn in turns)
         case "star":
             complete = [dialogue for dialogue in dialogues if dialogue.id.startswith("Complete/")]
             # Among the 4,017 complete dialogues of one named domain are two in which nothing is
@@ -107,18 +89,6 @@ def check_what_is_known(name, *splits):
             assert domains == {("dmv",), ("ssa",), ("va",), ("studentaid",), ("cdccov19",)}
             assert Counter(turn.role for turn in turns) == {"user": 3_016, "assistant": 2_248}
         case "dailydialog":
-            acts = Counter(
-                act
-                for dialogue in splits[2]
-                for turn in dialogue.turns
-                for act in turn.dialogue_acts
-            )
-            assert acts == {
-                "directive": 1_278,
-                "question": 2_210,
-                "commissive": 718,
-                "inform": 3_534,
-            }
             assert len({dialogue.domains for dialogue in splits[2]}) == 10
         case "dialogstudio":
             assert len({dialogue.id.partition("--")[0] for dialogue in dialogues}) == 26

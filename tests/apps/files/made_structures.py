@@ -5,13 +5,13 @@ answers. Read back, a file is right, asked about, or wrong in silence.
 """
 
 import json
-import logging
 import random
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hf_dialemb import load_dialogues
+from read_files import with_remarks
+
 from hf_dialemb.errors import InputError
 
 WORDS = ("parcel", "card", "window", "order", "garden", "ticket", "bread", "train", "river")
@@ -172,34 +172,21 @@ def _wrapped(draw: random.Random, records: list[Any], names: dict[str, str]) -> 
     return value
 
 
-class _Remarks(logging.Handler):
-    def __init__(self) -> None:
-        super().__init__()
-        self.text = ""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.text += record.getMessage() + "\n"
-
-
 def judge(value: Any, truth: Truth, path: Path) -> tuple[str, str]:
     """Read a file back; return ``right``, ``asked`` or ``wrong``, and what was said."""
     path.write_text(json.dumps(value), encoding="utf-8")
-    remarks, logger = _Remarks(), logging.getLogger("hf_dialemb")
-    logger.addHandler(remarks)
     try:
-        dialogues = load_dialogues(path)
+        dialogues, remarks = with_remarks(path)
     except InputError as error:
         return "asked", str(error)
-    finally:
-        logger.removeHandler(remarks)
     read = {
         item.id: [(turn.name or turn.role, turn.content) for turn in item.turns]
         for item in dialogues
     }
     if _alike(read, truth):
-        return "right", remarks.text
-    asked = any(word in remarks.text for word in ("--columns", "of all words", "first=user"))
-    return ("asked" if asked else "wrong"), f"{read}\n{remarks.text}"[:1500]
+        return "right", remarks
+    asked = any(word in remarks for word in ("--columns", "of all words", "first=user"))
+    return ("asked" if asked else "wrong"), f"{read}\n{remarks}"[:1500]
 
 
 def _alike(read: Mapping[str, list[tuple[str, str]]], truth: Truth) -> bool:

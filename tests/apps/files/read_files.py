@@ -19,15 +19,19 @@ class _Kept(logging.Handler):
         self.sentences.append(record.getMessage())
 
 
-def read(path: Path, folder: Path, **options: str | bool) -> tuple[list[Dialogue], str]:
-    """Return the dialogues of a file and what was remarked, by Python and by ``dialemb corpus
-    convert`` alike."""
+def with_remarks(path: Path, **options: str | bool) -> tuple[list[Dialogue], str]:
+    """Return the dialogues of a file and what was remarked."""
     kept, logger = _Kept(), logging.getLogger("hf_dialemb")
     logger.addHandler(kept)
     try:
-        dialogues = load_dialogues(path, **options)
+        return load_dialogues(path, **options), "\n".join(kept.sentences)
     finally:
         logger.removeHandler(kept)
+
+
+def read(path: Path, folder: Path, **options: str | bool) -> tuple[list[Dialogue], str]:
+    """Return the same; ``dialemb corpus convert`` reads alike."""
+    dialogues, remarks = with_remarks(path, **options)
     output = folder / "converted.jsonl"
     words = []
     for name, value in options.items():
@@ -35,4 +39,4 @@ def read(path: Path, folder: Path, **options: str | bool) -> tuple[list[Dialogue
     assert main(["corpus", "convert", str(path), *words, "--output", str(output)]) == 0
     converted = load_dialogues(output)
     assert [item.to_json() for item in converted] == [item.to_json() for item in dialogues]
-    return dialogues, "\n".join(kept.sentences)
+    return dialogues, remarks

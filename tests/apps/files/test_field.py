@@ -209,8 +209,9 @@ def test_objects_of_libraries_are_read_as_their_file(tmp_path):
     rows = tmp_path / "rows.json"
     viewer = [{"row": record, "truncated_cells": []} for record in records]
     rows.write_text(json.dumps({"rows": viewer}), encoding="utf-8")
-    dataset = datasets.Dataset.from_list(records)
-    for source in (records, dataset, dataset.to_iterable_dataset(), pd.DataFrame(records), rows):
+    dataset, polars = datasets.Dataset.from_list(records), pytest.importorskip("polars")
+    frames = pd.DataFrame(records), polars.DataFrame(records)
+    for source in (records, dataset, dataset.to_iterable_dataset(), *frames, rows):
         assert [item.to_json() for item in load_dialogues(source)] == expected
 
 

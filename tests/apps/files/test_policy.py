@@ -4,7 +4,6 @@ Too much of it, or strictness, stops.
 """
 
 import json
-import logging
 
 import pytest
 from made_up_corpora import write
@@ -122,16 +121,6 @@ def test_more_than_a_fifth_stops_with_reason_counts_and_form(tmp_path, good, bad
     with pytest.raises(InputError, match="field content: got 3") as refused:
         load_dialogues(path)
     assert good + bad == 1 or f"{path}: {bad} of {good + bad} cannot be read" in str(refused.value)
-
-
-def test_objects_in_memory_are_read_alike(caplog):
-    chats = [[{"role": "user", "content": f"Hi {number}"}] for number in range(9)]
-    with caplog.at_level(logging.WARNING):
-        assert len(load_dialogues([*chats, [{"role": "user"}]])) == 9
-    assert "dialogues: left out 1 of 10" in caplog.text
-    assert "dialogues[9]: " in caplog.text
-    with pytest.raises(InputError, match=r"dialogues\[9\]"):
-        load_dialogues([*chats, [{"role": "user"}]], strict=True)
 
 
 def test_no_row_of_vectors_is_left_out():

@@ -7,7 +7,6 @@ without a word.
 
 import csv
 import io
-import logging
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +15,8 @@ from email.utils import format_datetime
 from functools import partial
 from pathlib import Path
 
-from hf_dialemb import load_dialogues
+from read_files import with_remarks
+
 from hf_dialemb.errors import InputError
 
 MONTHS = {
@@ -195,35 +195,22 @@ def variant(seed: int) -> Variant:
     return Variant(f"{seed}.{ending}", content.encode(encoding), truth, dates, written)
 
 
-class _Remarks(logging.Handler):
-    def __init__(self) -> None:
-        super().__init__()
-        self.text = ""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.text += record.getMessage() + "\n"
-
-
 def judge(written: Variant, folder: Path, **options: str) -> tuple[str, str]:
     """Read a file back; return ``right``, ``asked`` or ``wrong``, and what differs or was said."""
     path = folder / written.name
     path.write_bytes(written.content)
-    remarks, logger = _Remarks(), logging.getLogger("hf_dialemb")
-    logger.addHandler(remarks)
     try:
-        dialogues = load_dialogues(path, **options)
+        dialogues, remarks = with_remarks(path, **options)
     except InputError as error:
         return "asked", str(error)
-    finally:
-        logger.removeHandler(remarks)
     read = {
         dialogue.id: [(turn.role, turn.content, turn.time[:16]) for turn in dialogue.turns]
         for dialogue in dialogues
     }
     differences = _differences(written.truth, read)
-    unsaid = [part for part in differences if not any(word in remarks.text for word in WORDS[part])]
+    unsaid = [part for part in differences if not any(word in remarks for word in WORDS[part])]
     answer = "wrong" if unsaid else "asked" if differences else "right"
-    return answer, f"{', '.join(unsaid or differences)}: {remarks.text}"
+    return answer, f"{', '.join(unsaid or differences)}: {remarks}"
 
 
 def _differences(truth: Truth, read: Truth) -> list[str]:

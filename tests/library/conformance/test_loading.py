@@ -31,50 +31,49 @@ def encoder(request, tiny_bert, tiny_checkpoint):
     return load_encoder(tiny_bert if request.param == "plain" else str(tiny_checkpoint))
 
 
-@pytest.mark.habit("encode(normalize_embeddings=True)", "works")
-def test_vectors_can_have_unit_length(encoder):
-    plain, unit = encoder.encode(DIALOGUES), encoder.encode(DIALOGUES, normalize_embeddings=True)
-    assert np.allclose(unit, plain / np.linalg.norm(plain, axis=1, keepdims=True), atol=1e-6)
+def unit(vectors):
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-@pytest.mark.habit("encode(truncate_dim=k)", "works; normalised after the cut")
-def test_vectors_can_be_cut(encoder):
-    assert np.array_equal(
-        encoder.encode(DIALOGUES, truncate_dim=4), encoder.encode(DIALOGUES)[:, :4]
-    )
-    unit = encoder.encode_utterances(TEXTS, truncate_dim=4, normalize_embeddings=True)
-    assert np.allclose(np.linalg.norm(unit, axis=1), 1, atol=1e-6)
+HABITS = {  # what is called, and what it gives
+    "encode(normalize_embeddings=True) - works": (
+        lambda encoder: encoder.encode(DIALOGUES, normalize_embeddings=True),
+        lambda encoder: unit(encoder.encode(DIALOGUES)),
+    ),
+    "encode(truncate_dim=k) - works; normalised after the cut": (
+        lambda encoder: encoder.encode(DIALOGUES, truncate_dim=4, normalize_embeddings=True),
+        lambda encoder: unit(encoder.encode(DIALOGUES)[:, :4]),
+    ),
+    "encode(convert_to_tensor=True) - works": (
+        lambda encoder: encoder.encode(DIALOGUES, convert_to_tensor=True).cpu().numpy(),
+        lambda encoder: encoder.encode(DIALOGUES),
+    ),
+    "encode(batch_size=..., show_progress_bar=...) - works": (
+        lambda encoder: encoder.encode(DIALOGUES, batch_size=1, show_progress_bar=True),
+        lambda encoder: encoder.encode(DIALOGUES, batch_size=8, show_progress_bar=False),
+    ),
+    "encode of one string - encode_utterances('...') gives (D,)": (
+        lambda encoder: encoder.encode_utterances(TEXTS[0]),
+        lambda encoder: encoder.encode_utterances(TEXTS)[0],
+    ),
+    "model.similarity(a, b) - works: cosines": (
+        lambda encoder: encoder.similarity(encoder.encode(DIALOGUES), encoder.encode(DIALOGUES)),
+        lambda encoder: cos_sim(encoder.encode(DIALOGUES), encoder.encode(DIALOGUES)),
+    ),
+}
 
 
-@pytest.mark.habit("encode(convert_to_tensor=True)", "works")
-def test_vectors_can_be_a_tensor(encoder):
-    vectors = encoder.encode(DIALOGUES, convert_to_tensor=True)
-    assert isinstance(vectors, torch.Tensor)
-    assert np.array_equal(vectors.cpu().numpy(), encoder.encode(DIALOGUES))
-
-
-@pytest.mark.habit("encode(batch_size=..., show_progress_bar=...)", "works")
-def test_the_size_of_a_batch_changes_no_vector(encoder):
-    small = encoder.encode(DIALOGUES, batch_size=1, show_progress_bar=True)
-    assert (
-        np.abs(small - encoder.encode(DIALOGUES, batch_size=8, show_progress_bar=False)).max()
-        <= 1e-5
-    )
-
-
-@pytest.mark.habit("encode of one string", "encode_utterances('...') gives (D,)")
-def test_a_single_utterance_gives_a_single_vector(encoder):
-    vector = encoder.encode_utterances(TEXTS[0])
-    assert vector.shape == encoder.encode_utterances(TEXTS).shape[1:]
-    assert np.abs(vector - encoder.encode_utterances(TEXTS)[0]).max() <= 1e-5
-
-
-@pytest.mark.habit("model.similarity(a, b)", "works: cosines")
-def test_similarities_are_cosines(encoder):
-    vectors = encoder.encode(DIALOGUES)
-    assert torch.allclose(
-        torch.as_tensor(encoder.similarity(vectors, vectors)), cos_sim(vectors, vectors), atol=1e-6
-    )
+@pytest.mark.parametrize(
+    ("got", "expected"),
+    [
+        pytest.param(*calls, marks=pytest.mark.habit(*habit.split(" - ")), id=habit.split(" - ")[0])
+        for habit, calls in HABITS.items()
+    ],
+)
+def test_an_option_of_encode_does_what_it_says(encoder, got, expected):
+    vectors = np.asarray(got(encoder))
+    assert vectors.shape == np.asarray(expected(encoder)).shape
+    np.testing.assert_allclose(vectors, expected(encoder), atol=1e-5)
 
 
 @pytest.mark.habit("load(dtype=..., attn_implementation=..., device=...)", "works")
@@ -231,6 +230,9 @@ def test_the_accelerator_is_the_default_device(monkeypatch):
         ("dialogue-static", {"revision": "v1"}, "got revision 'v1', expected a Hub id"),
         ("org/name", {"dtype": "int4"}, "expected one of float32, bfloat16, float16"),
         ("org/name", {"batch_size": 0}, "expected at least 1"),
+        ("org/name", {"level": "turns"}, "level: got 'turns', expected one of dialogue, utt"),
+        ("tfidf", {"level": "utterances"}, "reads whole dialogues"),
+        ("tfidf", {"dtype": "bfloat16"}, "expected a transformer; leave dtype out"),
         (EncoderRun(Path("nowhere")), {"revision": "v1"}, "nowhere"),
     ],
 )
