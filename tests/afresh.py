@@ -35,22 +35,15 @@ def run_afresh(
     folder: Path | str = ".",
 ):
     """Run a program as ``python -c`` does, and return how it ended, as `subprocess.run` does."""
-    return _run(_ask, program, words, environment, folder)
-
-
-def run_forked(
-    program: str,
-    *words: object,
-    environment: dict[str, str] | None = None,
-    folder: Path | str = ".",
-):
-    """Do the same in a fork of this process, which has imported this package too."""
-    return _run(_forked, program, words, environment, folder)
+    with tempfile.TemporaryDirectory() as place:
+        files, words = [f"{place}/out", f"{place}/err"], ["-c", *map(str, words)]
+        variables = dict(os.environ if environment is None else environment)
+        code = _ask(program, words, str(Path(folder).resolve()), variables, files)
+        return subprocess.CompletedProcess(words, code, *(Path(file).read_text() for file in files))
 
 
 def stand_in(run) -> SimpleNamespace:
-    """Return what stands for the module `subprocess` where it starts Python, with one of these two
-    ways to run."""
+    """Return what stands for the module `subprocess` where it starts Python, with a way to run."""
 
     def run_words(words: list[str], env: dict[str, str], cwd: str, **_: object):
         return run(*words[2:], environment=env, folder=cwd)
@@ -77,14 +70,6 @@ def of_two_ranks(program: str, *, machines: int = 1) -> str:
         f"LOCAL_WORLD_SIZE='{2 // machines}')\n"
         f"{program}\nassert not second or os.waitpid(second, 0)[1] == 0\n"
     )
-
-
-def _run(ask, program: str, words: tuple, environment: dict[str, str] | None, folder: Path | str):
-    with tempfile.TemporaryDirectory() as place:
-        files, words = [f"{place}/out", f"{place}/err"], ["-c", *map(str, words)]
-        variables = dict(os.environ if environment is None else environment)
-        code = ask(program, words, str(Path(folder).resolve()), variables, files)
-        return subprocess.CompletedProcess(words, code, *(Path(file).read_text() for file in files))
 
 
 @cache

@@ -38,7 +38,6 @@ OTHERS = {"accelerate", "git", "hf", "make", "pip", "python", "python3", "torchr
 VARIABLES = re.compile(r"\b(?:HF_)?DIALEMB_[A-Z_]+\b")
 FOLDERS = "src|docs|tests|benchmarks|training_scripts|examples|model_cards"
 PLACES = re.compile(rf"(?<![\w./-])(?:{FOLDERS})/[\w./-]*\w")
-MADE = ("docs/results/", "tests/")  # places whose files commands write
 GROUPS = {"commands", "corpora", "encoders", "forms", "methods", "quoted", "tasks"}
 """The groups of entry points, which read as modules."""
 

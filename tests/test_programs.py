@@ -208,9 +208,3 @@ def test_an_encoder_hears_and_its_training_merges(tmp_path):
     merge = runpy.run_path(str(ROOT / "training_scripts" / "merge.py"))["merge"]
     run = merge("all-MiniLM-L6-v2", {str(tmp_path / "heard"): 1}, 16, tmp_path / "merged")
     assert {"sample/train", "sgd/train"} <= set(run.settings()["corpus"])
-    texts = ["may I have your number?"]
-    before = hf_dialemb.load_encoder("dialogue-minilm").encode_utterances(texts)
-    cosine = (before @ hf_dialemb.load_encoder(run).encode_utterances(texts).T).item() / (
-        before @ before.T
-    ).item()
-    assert 0.9 < cosine < 1.1  # one step of a rate that rises from nothing

@@ -35,20 +35,6 @@ def test_list_has_every_corpus(capsys):
     assert all(f"| {name} " in table for name in CORPORA)
 
 
-@pytest.mark.slow
-def test_own_transcripts_are_shown_and_written_as_jsonl(capsys, tmp_path):
-    calls, output = write(tmp_path / "calls", {"billing/one.txt": CALLS}), tmp_path / "calls.jsonl"
-    texts = ("Hello, how may I help?", "My bill is wrong.")
-    expected = dialogue(*texts, id="billing/one", domains=("billing",), roles=("assistant", "user"))
-    run(capsys, "convert", calls, "--roles", "Ana=user", "--output", output)
-    assert list(read_jsonl(output)) == [expected]
-    assert (
-        run(capsys, "show", "--corpus", calls, "--id", "billing/one")
-        == render_dialogue(expected) + "\n"
-    )
-    assert "billing/one" in run(capsys, "show", "--corpus", calls, "--id", "billing/on", code=2)[1]
-
-
 def test_check_lists_every_problem_and_says_whether_there_is_one(capsys, tmp_path):
     path = (
         write(tmp_path, {"calls.csv": "call,who,words\n1,Agent,hello\n1,Ana\n2,Agent,a,b\n"})

@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from made_up_corpora import read_file, refusal, write
+from made_up_corpora import read_file, write
 
 from hf_dialemb.apps.cli import main
 from hf_dialemb.apps.files.check import check
@@ -198,21 +198,6 @@ def test_an_export_becomes_the_dialogue_that_it_is_of(tmp_path, name, content):
     assert {dialogue.time for dialogue in result} == {times.get(name, "")}
 
 
-def test_a_line_of_json_may_have_any_of_these_forms(tmp_path):
-    lines = [
-        {"id": "7", "conversations": [{"from": "human", "value": "Hi"}]},
-        [{"role": "user", "content": "Ho"}],
-    ]
-    lines[0]["created_at"] = 1714557600
-    result = read_file(tmp_path / "d.jsonl", "\n".join(map(json.dumps, lines)))
-    assert [dialogue.time for dialogue in result] == ["2024-05-01T10:00:00+00:00", ""]
-    assert [dialogue.turns for dialogue in result] == [(Turn("user", "Hi"),), (Turn("user", "Ho"),)]
-    assert ":2: broken JSON" in refusal(
-        tmp_path / "d.json", json.dumps(lines[0]) + "\n{", strict=True
-    )
-    assert ": broken JSON at line 2 column 2" in refusal(tmp_path / "d.json", "[1,\n2")
-
-
 def test_what_was_done_is_told_once_with_a_count_and_examples(tmp_path):
     path = tmp_path / "d.csv"
     rows = "".join(
@@ -289,32 +274,3 @@ def test_a_folder_holds_exports_of_any_form_beside_transcripts(tmp_path):
         )
         == 2
     )
-
-
-def test_every_measurement_reads_tables_by_their_columns_and_roles(tmp_path):
-    rows = "".join(
-        f"{n},Zoe,{texts} {n},{topic}\n{n},Ann,Yes {n},{topic}\n"
-        for n in range(6)
-        for texts, topic in [(("Pay", "cards"), ("Taxi", "cars"))[n % 2]]
-    )
-    write(tmp_path, {"d.csv": "call,who,said,about\n" + rows})
-    how = [
-        "--columns",
-        "id=call,role=who,content=said,domain=about",
-        "--roles",
-        "Zoe=user,Ann=assistant",
-    ]
-    words = ["evaluate", "--model", "tfidf", "--corpus", str(tmp_path / "d.csv"), "--seeds", "1"]
-    assert main([*words, "--output", str(tmp_path / "r.json"), *how]) == 0
-    config = json.loads((tmp_path / "r.json").read_text())["run"]["config"]
-    assert (config["dialogues"], config["columns"], config["roles"]) == (6, how[1], how[3])
-    words = [
-        "corpus",
-        "candidates",
-        "--corpus",
-        str(tmp_path / "d.csv"),
-        "--output",
-        str(tmp_path / "c.jsonl"),
-        *how,
-    ]
-    assert main([*words, "--num-candidates", "2", "--responses", "last"]) == 0

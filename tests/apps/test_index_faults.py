@@ -194,24 +194,3 @@ def test_a_time_that_is_none_in_utc_is_refused_with_its_dialogue(tmp_path, time)
     ):
         index.add([dialogue("b", time=time)])
     assert ids(index) == ["a"]
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "where"),
-    [
-        ({"n": 5}, {"n": 5.5}, "n > 5"),
-        ({"n": 5}, {"n": 2**70}, "n > 5"),
-        ({"n": None}, {"n": "x"}, "n = 'x'"),
-        ({"n": "a"}, {"n": 5}, "n = '5'"),
-        ({"n": {"a": 1}}, {"n": {"b": 2}}, "n like '%b%'"),
-        ({"n": []}, {"n": ["x", "y"]}, "array_has(n, 'y')"),
-        ({}, {"": "x"}, "metadata_ = 'x'"),
-        ({}, {"_rowid": "x"}, "metadata__rowid = 'x'"),
-        ({}, {"a`b": "x"}, "a_b = 'x'"),
-    ],
-)
-def test_metadata_of_later_dialogues_filter_too(tmp_path, first, second, where):
-    index = DialogueIndex(tmp_path / "c.lance", MODEL)
-    index.add([dialogue("a", metadata=first)])
-    index.add([dialogue("b", metadata=second)])
-    assert ids(index, where) == ["b"]

@@ -1,6 +1,5 @@
 """Conversations that the library reads by itself, as it does where no application is installed."""
 
-import datasets
 import pytest
 
 from hf_dialemb.data import load_dialogues, loading, write_jsonl
@@ -52,11 +51,6 @@ def test_datasets_are_read_back(sample_dialogues):
         read = load_dialogues(form(to_dataset([whole, *sample_dialogues])))
         assert read == [whole, *sample_dialogues]
         assert read[0].metadata == {"team": "cards"}
-    splits = datasets.DatasetDict(train=to_dataset([whole]), test=to_dataset(sample_dialogues))
-    assert load_dialogues(splits, split="test") == sample_dialogues
-    assert load_dialogues(splits, split="all") == [whole, *sample_dialogues]
-    with pytest.raises(InputError, match="splits 'train', 'test', expected one of them"):
-        load_dialogues(splits)
 
 
 def test_what_only_applications_read_is_one_sentence(tmp_path, monkeypatch):

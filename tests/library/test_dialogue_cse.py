@@ -77,21 +77,16 @@ def test_similarities_equal_the_papers_matrices(tiny_bert):
     assert len(model.heads) == 0
 
 
-def test_company_order_padding_and_absent_turns_change_no_result(tiny_bert):
+def test_company_padding_and_absent_turns_change_no_result(tiny_bert):
     model, tokenizer = make(tiny_bert)
     batch = batch_of(model, tokenizer)
     output = model(**batch)
     alone = [model(**batch_of(model, tokenizer, [entry])) for entry in EXAMPLES]
-    backwards = model(**batch_of(model, tokenizer, EXAMPLES[::-1]))
     padded = model(
         **{name: torch.nn.functional.pad(tensor, (0, 9)) for name, tensor in batch.items()}
     )
     for name in ("similarities", "pooler_output"):
-        for other in (
-            torch.cat([entry[name] for entry in alone]),
-            backwards[name].flip(0),
-            padded[name],
-        ):
+        for other in (torch.cat([entry[name] for entry in alone]), padded[name]):
             assert torch.allclose(output[name], other, atol=1e-10)
     assert torch.allclose(
         output.pooler_output[0], tokens_of(model, tokenizer, EXAMPLES[0].response).mean(0)

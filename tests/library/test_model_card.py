@@ -254,14 +254,6 @@ def test_every_method_has_its_words_and_the_software_is_cited(every_made):
         assert f"{{{text}}}" in entry
 
 
-def test_an_own_file_that_was_learnt_from_is_known_without_its_folder(copied, tmp_path):
-    file = tmp_path / "calls.jsonl"
-    copied.learnt_from([str(file)])
-    copied.rename("corpus", {"sgd": "calls.jsonl"})
-    lines = table_of(copied.evaluation(licences={str(file): "permissive:MIT"}), "calls.jsonl")
-    assert ["†" in line for line in lines] == [True, True, True]
-
-
 def test_what_the_model_learnt_from_is_no_evidence(copied):
     """It is shown with a mark, without a verdict, and is absent from the front matter."""
     copied.learnt_from(["sgd/test"], exclude=None)

@@ -5,8 +5,6 @@ Its metric in closed form, scores of rankers and of ensembles, and the task.
 
 import numpy as np
 import pytest
-import torch
-from checkpoints import assembled
 from given_vectors import Given, figures
 from sklearn.metrics import label_ranking_average_precision_score, top_k_accuracy_score
 
@@ -17,21 +15,11 @@ from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.encoders import load_encoder
 from hf_dialemb.encoders.embedding_cache import RememberingEncoder
 from hf_dialemb.evaluation import default_tasks
-from hf_dialemb.evaluation.tasks import next_utterance_task
-from hf_dialemb.evaluation.tasks.next_utterance_task import (
-    candidate_scores,
-    load_selections,
-    member_scores,
-)
+from hf_dialemb.evaluation.tasks.next_utterance_task import load_selections
 from hf_dialemb.evaluation.tasks.sampling import fixed_sample
 from hf_dialemb.evaluation.tasks.task import CorpusPart, load_problem
 from hf_dialemb.evaluation.tasks.task_texts import correct_candidates
-from hf_dialemb.methods.ranker import (
-    RankingExample,
-    encode_contexts,
-    encode_responses,
-    score_candidates,
-)
+from hf_dialemb.methods.ranker import RankingExample, score_candidates
 from hf_dialemb.metrics.next_utterance import KS, OFFICIAL, example_scores, next_utterance_scores
 
 
@@ -106,36 +94,10 @@ def test_scikit_learn_agrees_and_examples_stand_for_themselves():
     assert found == {"mrr": [1 / 3, 1], "hits1": [0, 1], "r2@1": [0, 1]}
 
 
-@pytest.fixture(scope="module")
-def selections(sample_dialogues):
-    return draw_candidates(sample_dialogues[:6], 5, "assistant", 3)
-
-
 def plainly(ranker, selections):
     return score_candidates(
         ranker, [RankingExample(each.context, each.responses) for each in selections]
     )
-
-
-def test_an_ensemble_averages_probabilities_or_cosines(tower_folders, towers, selections):
-    joint = assembled(tower_folders)
-    found = candidate_scores(joint, selections)
-    each = [
-        torch.from_numpy(np.stack(plainly(ranker, selections))).softmax(-1).numpy()
-        for ranker in towers
-    ]
-    np.testing.assert_allclose(np.exp(found), np.mean(each, axis=0), rtol=1e-5)
-    np.testing.assert_allclose(found, np.stack(plainly(joint, selections)), rtol=1e-5)
-    members = [member_scores(ranker, selections) for ranker in towers]
-    np.testing.assert_allclose(
-        next_utterance_task.averaged([member.scores for member in members]), found, rtol=1e-6
-    )
-    cosines = np.mean([member.cosines for member in members], axis=0)
-    contexts = encode_contexts(joint, [each.context for each in selections])
-    for context, selection, scores in zip(contexts, selections, cosines, strict=True):
-        np.testing.assert_allclose(
-            encode_responses(joint, selection.responses) @ context, scores, atol=1e-5
-        )
 
 
 def chats(count, words=("please", "sure", "thanks", "bye")):

@@ -8,7 +8,6 @@ import re
 import pytest
 from read_files import read
 
-from hf_dialemb.apps.files.captions import transcripts
 from hf_dialemb.apps.files.findings import Notes
 from hf_dialemb.apps.files.transcripts import draft_of_text
 
@@ -254,26 +253,6 @@ def test_other_messengers_have_their_own_layouts(name):
     time = times.get(name, "2024년 1월 5일 오후 3:3{}")
     assert spoken == [(time.format(4), "Ann", "Hi: you"), (time.format(7), "Bob", "Ho so: there")]
     assert not problems
-
-
-def test_a_folder_of_transcripts_and_captions_is_read_whole(tmp_path):
-    folder = tmp_path / "calls"
-    (folder / "taxi").mkdir(parents=True)
-    (folder / "a.txt").write_text("[00:00] Caller: Hi\n[00:05] Agent: Ho\n", encoding="utf-8")
-    (folder / "b.vtt").write_text(
-        "WEBVTT\n\n00:01.000 --> 00:02.000\n<v Ann>Hi</v>\n", encoding="utf-8"
-    )
-    (folder / "taxi" / "c.SRT").write_text(
-        "1\n00:00:01,000 --> 00:00:02,000\nAgent: Ho\n", encoding="utf-8"
-    )
-    dialogues, remarks = read(folder, tmp_path)
-    assert [(item.id, item.domains) for item in dialogues] == [
-        ("a", ()),
-        ("b", ()),
-        ("taxi/c", ("taxi",)),
-    ]
-    assert "passed over" not in remarks
-    assert [draft.id for draft in transcripts(folder, Notes())] == ["a", "b", "taxi/c"]
 
 
 def test_each_file_of_a_folder_has_its_own_order_of_day_and_month_if_it_shows_one(tmp_path):
