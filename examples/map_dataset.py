@@ -1,8 +1,8 @@
 """Adds vectors to a dataset, with two processes: python examples/map_dataset.py [MODEL [FILE]].
 
-FILE is your own conversations, by default made-up ones. Each process loads the model once. A second
-call with the same weights is read from the cache of datasets. Processes are spawned, not forked:
-neither the threads of torch nor CUDA live through a fork.
+FILE is your own conversations, by default made-up ones. Each process gets the model as it is. A
+second call with the same weights is read from the cache of datasets. Processes are spawned, not
+forked: neither the threads of torch nor CUDA live through a fork.
 """
 
 import sys
@@ -10,8 +10,7 @@ import sys
 import multiprocess
 from datasets import Dataset
 
-from hf_dialemb import load_dialogues
-from hf_dialemb.integrations import BatchEncoder
+from hf_dialemb import load_dialogues, load_encoder
 
 if "--help" in sys.argv:
     raise SystemExit(print(__doc__))
@@ -22,9 +21,14 @@ if __name__ == "__main__":
     dialogues = (
         load_dialogues(source, split="dev") if source == "sample" else load_dialogues(source)
     )
-    encoder = BatchEncoder(model)
-    records = [dialogue.to_json() for dialogue in dialogues]
-    dataset = Dataset.from_list(records).map(encoder, batched=True, batch_size=32, num_proc=2)
+    encoder = load_encoder(model)
+    dataset = Dataset.from_list([dialogue.to_json() for dialogue in dialogues]).map(
+        lambda messages: {"embedding": encoder.encode(messages)},
+        input_columns="messages",
+        batched=True,
+        batch_size=32,
+        num_proc=2,
+    )
     dataset.set_format("numpy", columns=["embedding"], output_all_columns=True)
     print(dataset)
     print(dataset[0]["id"], dataset["embedding"][:].shape, dataset["embedding"][:].std())

@@ -1,7 +1,8 @@
 """Names that load at their first use, and registries that other packages add to."""
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections import UserDict
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
@@ -56,7 +57,7 @@ def load_file(path: str | Path) -> ModuleType:
     return module
 
 
-class Registry(MutableMapping[str, Any]):
+class Registry(UserDict[str, Any]):
     """Names of one kind.
 
     The package's own, and from the first look-up of another name on, those of entry points.
@@ -66,33 +67,27 @@ class Registry(MutableMapping[str, Any]):
     """
 
     def __init__(self, kind: str, own: Mapping[str, Any]) -> None:
+        super().__init__(own)
         self.own = tuple(own)
         self._kind = kind
-        self._values = dict(own)
         self._complete = False
 
-    def __getitem__(self, name: str) -> Any:
-        return self._values[name] if name in self._values else self._all()[name]
+    def __missing__(self, name: str) -> Any:
+        if self._complete:
+            raise KeyError(name)
+        iter(self)
+        return self[name]
 
-    def __setitem__(self, name: str, value: Any) -> None:
-        self._values[name] = value
-
-    def __delitem__(self, name: str) -> None:
-        del self._values[name]
+    def __contains__(self, name: object) -> bool:
+        return name in self.data or name in list(self)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._all())
-
-    def __len__(self) -> int:
-        return len(self._all())
-
-    def _all(self) -> dict[str, Any]:
         if not self._complete:
             self._complete = True
             for name, entry in entries(self._kind).items():
                 offered = {name: entry.value} if self._kind == "methods" else entry.load()
-                self._values = {**offered, **self._values}
-        return self._values
+                self.data = {**offered, **self.data}
+        return iter(self.data)
 
 
 def lazy_names(

@@ -18,9 +18,8 @@ from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.encoders import Encoder, embedding_cache, load_encoder
 from hf_dialemb.encoders.embedding_cache import RememberingEncoder
 from hf_dialemb.encoders.specs import EncoderSpec, find_encoder
-from hf_dialemb.encoders.word_vectors import TfidfEncoder
 from hf_dialemb.errors import InputError
-from hf_dialemb.hashing import dialogue_key, list_key
+from hf_dialemb.hashing import dialogue_key
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 
 TEXTS = [" ".join(turn.content for turn in item.turns) for item in DIALOGUES]
@@ -183,8 +182,8 @@ class CountingEncoder:
 
     name = "counting"
 
-    def __init__(self, calls=100, fitted_on_input=False):
-        self.asked, self.calls, self.fitted_on_input = Counter(), calls, fitted_on_input
+    def __init__(self, calls=100):
+        self.asked, self.calls = Counter(), calls
 
     def encode(self, dialogues):
         self.calls -= 1
@@ -273,14 +272,3 @@ def test_a_dialogue_is_known_by_who_says_what():
         domains=("hotel",),
     )
     assert dialogue_key(labelled) == dialogue_key(talks[0])
-    assert list_key(["a", "b"]) != list_key(["b", "a"])
-
-
-def test_what_is_fitted_on_its_input_is_kept_by_the_whole_list(kept, tmp_path):
-    talks = [dialogue("red car"), dialogue("red bus"), dialogue("old car")]
-    first, second = kept(TfidfEncoder()), kept(CountingEncoder(calls=0, fitted_on_input=True))
-    for encoder in (RememberingEncoder(TfidfEncoder()), first, second):
-        for some in (talks[:2], talks[::2], talks, talks[::-1], talks[:2]):
-            gives(encoder, some, TfidfEncoder())
-    assert first.fitted_on_input
-    assert second.seconds == pytest.approx(first.seconds)

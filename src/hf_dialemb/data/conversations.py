@@ -12,6 +12,8 @@ WRITTEN = {"id", "messages", "domains", "time", "metadata"}
 """The fields of `Dialogue.to_json`."""
 
 _LISTS = ("messages", "conversation", "conversations")
+CONVERSATIONS = (*_LISTS, "prompt")
+"""Columns by which a row of a table is a whole conversation."""
 _ROLES = {"human": "user", "gpt": "assistant"}  # of ShareGPT
 
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from ..dialogue import Dialogue
 from ..errors import InputError
 from ..hooks import entries
-from .conversations import from_conversation, plain_dialogues
+from .conversations import CONVERSATIONS, from_conversation, plain_dialogues
 from .corpus import KINDS, get_corpus
 from .corpus_names import OWN, REGISTERED, check_no_split, form_of, with_split
 from .hub_dataset import chosen_splits, hub_rows
@@ -105,19 +105,22 @@ def load_dialogues(
 
 
 def load_all(dialogues: Any) -> list[Dialogue]:
-    """Load dialogues as `load_dialogues` does, but leave none of a list out.
+    """Load dialogues as `load_dialogues` does, but leave none out that is in memory.
 
-    What is made of them has their rows.
+    Row i of what is made of them belongs to item i. Readers of files may leave some out.
     """
-    if not isinstance(dialogues, list | tuple):
+    if isinstance(dialogues, str | os.PathLike | Mapping | Dialogue):
         return load_dialogues(dialogues)
-    read = _from_objects(dialogues, ReadingOptions(), strict=True)
-    if len(read) != len(dialogues):
-        placed = ((f"dialogues[{row}]", listed(item)) for row, item in enumerate(dialogues))
+    columns = _columns(dialogues)
+    if columns is not None and not set(columns) & set(CONVERSATIONS):
+        return load_dialogues(dialogues)  # a table of turns
+    rows = list(dialogues if columns is None else _records(dialogues))
+    read = _from_objects(rows, ReadingOptions(), strict=True)
+    if len(read) != len(rows):
+        placed = ((f"dialogues[{row}]", listed(item)) for row, item in enumerate(rows))
         list(_conversations(placed, "dialogues", strict=True))  # names the first that is malformed
         raise InputError(
-            f"dialogues: got {len(dialogues)}, but only {len(read)} say something; leave out the "
-            "others"
+            f"dialogues: got {len(rows)}, but only {len(read)} say something; leave out the others"
         )
     return read
 
@@ -187,7 +190,7 @@ def _from_objects(source: Any, options: ReadingOptions, strict: bool = False) ->
 
     If ``strict``, the first malformed one is an error.
     """
-    names = getattr(source, "column_names", getattr(source, "columns", None))
+    names = _columns(source)
     items = source if names is None else _records(source)
     if isinstance(items, Mapping | Dialogue) or not isinstance(items, Iterable):
         raise InputError(
@@ -230,10 +233,17 @@ def listed(value: Any) -> Any:
     return [listed(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
+def _columns(table: Any) -> Any:
+    """Return the names of a table's columns; None of anything else."""
+    return getattr(table, "column_names", getattr(table, "columns", None))
+
+
 def _records(table: Any) -> Iterable[Mapping[str, Any]]:
     """Return the rows of a table of pandas, polars, pyarrow or datasets; missing cells are None."""
     if hasattr(table, "iterrows"):
         return table.astype(object).where(table.notna(), None).to_dict("records")  # type: ignore[no-any-return]
+    if hasattr(table, "with_format"):
+        return table.with_format(None)  # type: ignore[no-any-return]
     if hasattr(table, "to_dicts"):
         return table.to_dicts()  # type: ignore[no-any-return]
     return table.to_pylist() if hasattr(table, "to_pylist") else table  # type: ignore[no-any-return]

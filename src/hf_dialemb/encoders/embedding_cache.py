@@ -19,9 +19,9 @@ import numpy as np
 
 from ..dialogue import Dialogue
 from ..errors import InputError
-from ..hashing import dialogue_key, list_key, utterance_key
+from ..hashing import dialogue_key, json_key
 from ..storage.files import check_writable
-from .encoder import Encoder, Result, Vectors
+from .encoder import Encoder, Vectors
 from .load_encoder import load_encoder
 
 PART = 500
@@ -36,8 +36,8 @@ _TABLE = "CREATE TABLE IF NOT EXISTS vectors (key TEXT PRIMARY KEY, vector BLOB,
 class RememberingEncoder(Encoder):
     """An encoder whose tasks on the same items cost one pass over them.
 
-    A dialogue is known by who says what, not by its labels. Vectors that are fitted on their input
-    are remembered for that very list.
+    A dialogue is known by who says what, not by its labels, and by the prompt. Vectors that are
+    fitted on their input are not remembered.
     """
 
     def __init__(self, encoder: Any, folder: Path | None = None) -> None:
@@ -52,8 +52,8 @@ class RememberingEncoder(Encoder):
             self._file = folder / f"{self.encoder.fingerprint}-{version('hf-dialemb')}.sqlite"
             check_writable(self._file)
 
-    def timed(self, work: Callable[[], Result]) -> Result:
-        """Do other work of the encoder and add its duration to the seconds."""
+    def timed(self, work: Callable[[], Any]) -> Any:
+        """Do work of the encoder, such as ranking, and add its duration to the seconds."""
         started = time.perf_counter()
         result = work()
         self.seconds += time.perf_counter() - started
@@ -63,27 +63,24 @@ class RememberingEncoder(Encoder):
         """Free the vectors."""
         self._vectors.clear()
 
-    def _of_dialogues(self, dialogues: Sequence[Dialogue], *how: Any) -> Vectors:
+    def _of_dialogues(self, dialogues: Sequence[Dialogue], prompt: str, *how: Any) -> Vectors:
+        keys = [json_key([prompt, dialogue_key(dialogue)]) for dialogue in dialogues]
         embed = self.encoder._of_dialogues
-        return self._remembered(
-            list(map(dialogue_key, dialogues)), dialogues, lambda items: embed(items, *how)
-        )
+        return self._remembered(keys, dialogues, lambda items: embed(items, prompt, *how))
 
-    def _of_texts(self, texts: Sequence[str], *how: Any) -> Vectors:
+    def _of_texts(self, texts: Sequence[str], prompt: str, *how: Any) -> Vectors:
+        keys = [json_key([prompt, text]) for text in texts]
         embed = self.encoder._of_texts
-        return self._remembered(
-            list(map(utterance_key, texts)), texts, lambda items: embed(items, *how)
-        )
+        return self._remembered(keys, texts, lambda items: embed(items, prompt, *how))
 
     def _remembered(
         self, keys: list[str], items: Sequence[Any], embed: Callable[[Any], Vectors]
     ) -> Vectors:
         from tqdm.auto import tqdm
 
-        part = PART
-        if self.fitted_on_input:  # all at once; the list is part of every item's key
-            whole, part = list_key(keys), len(keys)
-            keys = [list_key((whole, f"{row}")) for row in range(len(keys))]
+        if self.fitted_on_input:
+            fitted: Vectors = self.timed(lambda: embed(items))
+            return fitted
         missing = {
             key: item for key, item in zip(keys, items, strict=True) if key not in self._vectors
         }
@@ -91,19 +88,17 @@ class RememberingEncoder(Encoder):
             self._vectors[key] = vector
             self.seconds += seconds
             del missing[key]
-        rows = list(missing.items())
-        if not self.fitted_on_input:
-            # the longest first, so that parts are of one length and one warning counts what is cut
-            rows.sort(key=lambda row: -_length(row[1]))
+        # the longest first, so that parts are of one length and one warning counts what is cut
+        rows = sorted(missing.items(), key=lambda row: -_length(row[1]))
         starts = tqdm(
-            range(0, len(rows), part),
+            range(0, len(rows), PART),
             desc=Path(self.name).name,
             file=sys.stderr,
             leave=False,
             disable=len(rows) <= PART,
         )
         for start in starts:
-            self._embed(dict(rows[start : start + part]), embed)
+            self._embed(dict(rows[start : start + PART]), embed)
         return np.stack([self._vectors[key] for key in keys])
 
     def _embed(self, items: dict[str, Any], embed: Callable[[Any], Vectors]) -> None:

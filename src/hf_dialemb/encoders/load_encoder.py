@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import InputError
-from ..storage.hardware import let_waiting_threads_sleep
+from ..ranges import check_range
+from ..storage.hardware import checked_device
 from ..storage.run_folder import RunFolder
+from ..storage.sentence_modules import read_prompts
 from .encoder import Encoder
 from .specs import DTYPES, FITTED, LEVELS, EncoderSpec, find_encoder
 from .word_vectors import StaticVectors
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 # larger batches by this factor in fewer bits on a CPU, where setting up a matrix product is costly
 _MORE = 4
@@ -28,9 +26,9 @@ def load_encoder(
     level: str = LEVELS[0],
     dtype: Any = None,
     revision: str | None = None,
-    tokenizer: PreTrainedTokenizerBase | None = None,
+    tokenizer: Any = None,
     batch_size: int = 32,
-    device: str | None = None,
+    device: Any = None,
     token: str | bool | None = None,
     cache_dir: str | Path | None = None,
     trust_remote_code: bool = False,
@@ -61,14 +59,11 @@ def load_encoder(
     Raises:
         InputError: There is no such model, it is unfinished, or an option does not go with it.
     """
-    if batch_size < 1:
-        raise InputError(f"batch_size: got {batch_size}, expected at least 1; correct it")
+    check_range("batch_size", batch_size, 1)
     files = {"revision": revision, "token": token, "cache_dir": cache_dir}
     loading: dict[str, Any] = {"device": device, "attn_implementation": attn_implementation}
     if trust_remote_code:
         loading["trust_remote_code"] = True
-    if "torch" not in sys.modules:
-        let_waiting_threads_sleep()
     if not isinstance(model, str | os.PathLike):
         options = {**files, **loading, "dtype": dtype}
         return _given(model, tokenizer, level, batch_size, options)
@@ -80,11 +75,7 @@ def load_encoder(
 
 
 def _given(
-    model: object,
-    tokenizer: PreTrainedTokenizerBase | None,
-    level: str,
-    batch_size: int,
-    options: dict[str, Any],
+    model: object, tokenizer: Any, level: str, batch_size: int, options: dict[str, Any]
 ) -> Encoder:
     """Make an encoder of an object, which takes no options of loading; return an encoder itself."""
     given = [name for name, value in options.items() if value is not None]
@@ -106,9 +97,7 @@ def _given(
     return encoder
 
 
-def _in_memory(
-    model: object, tokenizer: PreTrainedTokenizerBase | None, batch_size: int
-) -> Encoder:
+def _in_memory(model: object, tokenizer: Any, batch_size: int) -> Encoder:
     # a SentenceTransformer; importing its class to ask takes two seconds
     if hasattr(model, "encode_document"):
         return _of_sentence_transformer(model, batch_size)
@@ -120,6 +109,8 @@ def _in_memory(
             embed_dialogues=getattr(model, "encode", None),
             embed_texts=getattr(model, "encode_utterances", None),
             fitted_on_input=bool(getattr(model, "fitted_on_input", False)),
+            prompts=getattr(model, "prompts", None) or {},
+            default_prompt_name=getattr(model, "default_prompt_name", None),
         )
     raise InputError(
         f"model: got {type(model).__name__}, expected a folder, a Hub id, a model of this package "
@@ -154,29 +145,45 @@ def model_encoder(model: Any, tokenizer: Any, name: str, batch_size: int = 32) -
         from ..methods.context_window import in_surroundings
         from ..methods.utterance import encode_utterances
 
-        embed = partial(encode_utterances, model.float(), tokenizer)  # float32, as published
+        config = model.config
+        # float32, as published; the encoder sets prompts before the texts
+        embed = partial(encode_utterances, model, tokenizer, prompt="")
         together = None
-        if model.config.pooling == "mean":
-            together = partial(in_surroundings, model, tokenizer, model.config.longest_text)
-        return Encoder(name, embed_texts=embed, batch_size=batch_size, embed_together=together)
+        if config.pooling == "mean":
+            together = partial(in_surroundings, model, tokenizer, config.longest_text)
+        return Encoder(
+            name,
+            embed_texts=embed,
+            batch_size=batch_size,
+            embed_together=together,
+            prompts=config.prompts or {},
+            default_prompt_name=config.default_prompt_name,
+            module=model,
+        )
     from ..methods.encoding import encode, encode_speakers
 
     whole = partial(encode, model, tokenizer)
     speakers = partial(encode_speakers, model, tokenizer, batch_size=batch_size)
-    return Encoder(name, embed_dialogues=whole, batch_size=batch_size, encode_speakers=speakers)
+    return Encoder(
+        name, embed_dialogues=whole, batch_size=batch_size, encode_speakers=speakers, module=model
+    )
 
 
 def _of_source(source: EncoderSpec, batch_size: int, loading: dict[str, Any]) -> Encoder:
     loading = {name: value for name, value in loading.items() if value is not None}
     if source.kind in ("fitted", "static"):
-        given = next((name for name in loading if loading[name] != "cpu"), None)
+        given = next((name for name in loading if str(loading[name]) != "cpu"), None)
         if given:
             raise InputError(
-                f"model '{source.model}': got {given}={loading[given]!r}, which only models that "
+                f"model '{source.model}': got {given}='{loading[given]}', which only models that "
                 "transformers loads take; leave it out"
             )
         if source.kind == "static":
-            return Encoder(source.name, embed_texts=StaticVectors(Path(source.path)))
+            return Encoder(
+                source.name,
+                embed_texts=StaticVectors(Path(source.path)),
+                **read_prompts(source.path)._asdict(),
+            )
         embed = FITTED[source.path]().encode
         return Encoder(source.name, embed_dialogues=embed, fitted_on_input=True)
     device = checked_device(loading.pop("device", None))
@@ -184,42 +191,9 @@ def _of_source(source: EncoderSpec, batch_size: int, loading: dict[str, Any]) ->
         batch_size *= _MORE
     if source.kind == "dialemb":
         return _of_checkpoint(source, device, batch_size, **source.files, **loading)
-    from .text_models import (
-        load_sentence_transformer,
-        sentence_layout,
-        sentence_texts,
-        transformers_texts,
-    )
+    from .text_models import loaded_texts
 
-    layout = sentence_layout(source.path) if source.kind == "sentence-transformers" else None
-    if layout or source.kind == "transformers":
-        texts = transformers_texts(source, device, layout, **source.files, **loading)
-        return Encoder(source.name, **texts, batch_size=batch_size)
-    model_kwargs = {"attn_implementation": loading.pop("attn_implementation", None)}
-    files = dict(source.files)
-    files["cache_folder"] = files.pop("cache_dir", None)
-    model = load_sentence_transformer(
-        source.path, source.dtype, device=device, model_kwargs=model_kwargs, **files, **loading
-    )
-    return Encoder(source.name, **sentence_texts(model), batch_size=batch_size)
-
-
-def checked_device(given: str | None) -> str:
-    """Return the device, or the accelerator of this machine where none is given.
-
-    Refuse one that is not there.
-    """
-    import torch
-
-    there = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
-    known = ["cpu"] if there is None else ["cpu", there.type]
-    if given is None:
-        return known[-1]
-    if given.partition(":")[0] not in known:
-        raise InputError(
-            f"device: got '{given}', but this machine has {' and '.join(known)}; leave it out"
-        )
-    return given
+    return Encoder(source.name, **loaded_texts(source, device, **loading), batch_size=batch_size)
 
 
 def _of_checkpoint(source: EncoderSpec, device: str, batch_size: int, **options: Any) -> Encoder:
@@ -228,36 +202,37 @@ def _of_checkpoint(source: EncoderSpec, device: str, batch_size: int, **options:
 
     from ..methods import register
     from ..storage.pretrained import load_pretrained
-    from .text_models import compute_in
 
     register()
     attention = options.pop("attn_implementation", None)
     model = load_pretrained(AutoModel, source.path, attn_implementation=attention, **options)
     model = model.to(device)
     tokenizer = load_pretrained(AutoTokenizer, source.path, **options)
-    if source.reads == "texts":
-        compute_in(source.dtype, model.float().encoder)
+    if source.reads == "texts":  # pooling is float32
+        model.float().encoder.to(getattr(torch, source.dtype))
     elif source.dtype != DTYPES[0]:
         model.to(getattr(torch, source.dtype))
     return model_encoder(model, tokenizer, source.name, batch_size)
 
 
 def _of_ranker(model: Any, tokenizer: Any, name: str, batch_size: int) -> Encoder:
-    from ..methods.ranker import encode_contexts, loaded_ranker
+    from ..methods.ranker import loaded_ranker
 
     ranker = loaded_ranker(model, tokenizer)
+    return Encoder(
+        name,
+        embed_dialogues=partial(_contexts, ranker),
+        batch_size=batch_size,
+        ranker=ranker,
+        module=model,
+    )
 
-    def embed(dialogues: Any, size: int, show_progress: bool | None) -> Any:
-        if not ranker.model.embeds:
-            raise InputError(
-                f"model '{name}': got a ranker that has no vectors, expected an encoder; it can "
-                "only rank candidates (dialemb rank, or the task next-utterance-retrieval)"
-            )
-        return encode_contexts(
-            ranker, [dialogue.turns for dialogue in dialogues], 8 * size, show_progress
-        )
 
-    return Encoder(name, embed_dialogues=embed, batch_size=batch_size, ranker=ranker)
+def _contexts(ranker: Any, dialogues: Any, batch_size: int, show_progress: bool | None) -> Any:
+    from ..methods.ranker import encode_contexts
+
+    turns = [dialogue.turns for dialogue in dialogues]
+    return encode_contexts(ranker, turns, 8 * batch_size, show_progress)
 
 
 def _of_model_in_memory(model: Any, tokenizer: Any, batch_size: int) -> Encoder:

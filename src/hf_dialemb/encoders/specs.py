@@ -18,7 +18,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +31,7 @@ from ..storage.run_folder import RunFolder
 from .word_vectors import TfidfEncoder, is_static
 
 FITTED = Registry("encoders", {"tfidf": TfidfEncoder})
-"""Encoders that are fitted on their input, by name: dataclasses with ``encode(dialogues)``.
-
-They may name a ``package`` that they need.
-"""
+"""Encoders that are fitted on their input, by name: dataclasses with ``encode(dialogues)``."""
 
 RESPONSE_VECTORS = "response_vectors-"
 """The prefix of files that cache a ranker's vectors, which are no part of a fingerprint."""
@@ -142,12 +138,6 @@ def find_encoder(
             raise InputError(f"{option}: got {value!r}, expected one of {', '.join(known)}")
     if _is_fitted(model):
         spec = EncoderSpec(model, "fitted", model, "dialogues")
-        package = getattr(FITTED[model], "package", "")
-        if package and find_spec(package) is None:
-            raise InputError(
-                f"model '{model}': the package {package} is missing; "
-                'pip install "hf-dialemb[baselines]"'
-            )
     else:
         spec = _with_weights(model, files)
     if "revision" in files and (spec.kind == "fitted" or Path(spec.path).is_dir()):

@@ -1,4 +1,4 @@
-"""Encoders in other libraries: sentence-transformers, MTEB, scikit-learn, datasets and Ray Data.
+"""Encoders in other libraries: sentence-transformers, MTEB and scikit-learn.
 
 Every name is imported on first use, because each needs its own library; ``__init__.pyi`` lists
 them.
@@ -9,7 +9,6 @@ from ..hooks import lazy_names
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        ".batch_encoder": ["BatchEncoder"],
         ".inputs": ["to_transcript"],
         ".mteb": ["dialogue_tasks"],
         ".pipeline": ["DialogueVectorizer"],

@@ -1,6 +1,5 @@
 """The public names, each with its place, read by the package and by type checkers alike."""
 
-from .batch_encoder import BatchEncoder as BatchEncoder
 from .inputs import to_transcript as to_transcript
 from .mteb import dialogue_tasks as dialogue_tasks
 from .pipeline import DialogueVectorizer as DialogueVectorizer

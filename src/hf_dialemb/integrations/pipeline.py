@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from ..dialogue import Dialogue
-from ..encoders import Encoder, load_encoder
+from ..encoders import load_encoder
 from ..encoders.specs import trained_encoder
 from ..errors import InputError
 from .inputs import read_items
@@ -18,9 +18,8 @@ from .inputs import read_items
 class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Turn dialogues into vectors by a trained encoder; fitting loads it and learns nothing.
 
-    Pickles and copies hold the settings alone: weights are loaded again where they are needed. A
-    search over settings of later steps encodes everything anew for each, unless the pipeline has a
-    ``memory``.
+    A search over settings of later steps encodes everything anew for each, unless the pipeline has
+    a ``memory``.
 
     The settings are those of `hf_dialemb.load_encoder`. Once fitted, ``encoder_`` is the encoder
     and ``dimension_`` is D.
@@ -55,15 +54,15 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         Raise a NotFittedError before `fit`.
         """
         check_is_fitted(self, "dimension_")
-        dialogues = _column(X)
-        if not hasattr(self, "encoder_"):  # pickles have no weights
-            self.encoder_ = self._load()
-        return self.encoder_.encode(dialogues)
+        return self.encoder_.encode(_column(X))
 
     def fit_transform(self, X: Iterable[Any], y: object = None, **_: object) -> NDArray[np.float32]:  # noqa: N803
         """Fit and transform, encoding once; see `fit` and `transform`."""
         dialogues = _column(X)
-        self.encoder_ = self._load()
+        trained_encoder(self.model)
+        self.encoder_ = load_encoder(
+            self.model, level=self.level, batch_size=self.batch_size, device=self.device
+        )
         vectors = self.encoder_.encode(dialogues)
         self.dimension_ = int(vectors.shape[1])
         return vectors
@@ -71,15 +70,6 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     @property
     def _n_features_out(self) -> int:  # the number of names of features
         return self.dimension_
-
-    def _load(self) -> Encoder:
-        trained_encoder(self.model)
-        return load_encoder(
-            self.model, level=self.level, batch_size=self.batch_size, device=self.device
-        )
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in super().__getstate__().items() if key != "encoder_"}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

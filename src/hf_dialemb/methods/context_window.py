@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from .batching import outputs
-from .layout import Truncation, framed, special_tokens_around, token_ids
+from .layout import Truncation, framed, special_tokens_around, text_ids
 
 AROUND = 2
 """How many texts on either side of a block are read with it, where they fit."""
@@ -71,12 +71,17 @@ def in_surroundings(
     sessions: Sequence[Sequence[str]],
     batch_size: int,
     show_progress: bool | None = None,
+    prompt: str = "",
 ) -> np.ndarray:
-    """Embed the N texts of all sessions, (N, D) float32; a text over the limit is cut."""
+    """Embed the N texts of all sessions, (N, D) float32; a text over the limit is cut.
+
+    The prompt stands before every block.
+    """
     limit = min(limit, READ)
     before, after = special_tokens_around(tokenizer)
-    most = limit - len(before) - len(after)
-    ids = [text[:most] for text in token_ids(list(chain.from_iterable(sessions)), tokenizer, most)]
+    [asked] = text_ids([prompt], tokenizer)
+    most = limit - len(before) - len(asked) - len(after)
+    ids = [text[:most] for text in text_ids(list(chain.from_iterable(sessions)), tokenizer, most)]
     plan = []
     for begin, end in pairwise(np.cumsum([0, *map(len, sessions)]).tolist()):
         plan += [
@@ -85,7 +90,9 @@ def in_surroundings(
         ]
 
     def lay_out(rows: list[int], count: Truncation) -> dict[str, Tensor]:
-        texts = [list(chain.from_iterable(ids[plan[row].first : plan[row].last])) for row in rows]
+        texts = [
+            [*asked, *chain.from_iterable(ids[plan[row].first : plan[row].last])] for row in rows
+        ]
         return framed(texts, tokenizer, limit, count, "start")
 
     lengths = [sum(map(len, ids[block.first : block.last])) + limit - most for block in plan]
@@ -98,7 +105,8 @@ def in_surroundings(
                 torch.arange(block.first, block.last), torch.tensor(counts)
             )
             own = (places >= block.start) & (places < block.stop)
-            owners[row, len(before) : len(before) + len(places)] = torch.where(own, places, -1)
+            start = len(before) + len(asked)
+            owners[row, start : start + len(places)] = torch.where(own, places, -1)
         places_read, codes = owners.unique(return_inverse=True)
         codes = codes.to(output.last_hidden_state.device)
         states = output.last_hidden_state.float().flatten(0, 1)

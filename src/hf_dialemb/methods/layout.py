@@ -39,7 +39,7 @@ _SPOKEN = (
     "{%- if content is not string and not (message['tool_calls'] or message['function_call']) -%}"
     "{{- raise_exception('Got a message whose content is no text, expected text or parts of text') "
     "-}}{%- endif -%}"
-    "{%- if content and content | trim -%}"
+    "{%- if content and (content | trim or messages | length == 1) -%}"
     "{%- set spoken.turns = spoken.turns + [{'role': message['role'], 'content': content}] -%}"
     "{%- endif -%}{%- endif -%}{%- endfor -%}"
 )
@@ -174,37 +174,36 @@ def tokenize_utterances(
     See `framed`.
     """
     count.unit = "utterances"
-    return framed(
-        token_ids([prompt + text for text in utterances], tokenizer, max_tokens),
-        tokenizer,
-        max_tokens,
-        count,
-        "start",
-    )
+    ids = text_ids([prompt + text for text in utterances], tokenizer, max_tokens)
+    return framed(ids, tokenizer, max_tokens, count, "start")
 
 
 def token_ids(
-    texts: Sequence[str],
-    tokenizer: PreTrainedTokenizerBase,
-    most: int = UNLIMITED,
-    keep: str = "start",
+    texts: Sequence[str], tokenizer: Any, most: int = UNLIMITED, keep: str = "start"
 ) -> list[list[int]]:
-    """Return the ids of each text without special tokens; control tokens in a text are broken up.
+    """Return the ids of each text as `text_ids` does; control tokens in a text are broken up."""
+    specials = special_texts(tokenizer)
+    short = shortened(texts, tokenizer, most, keep)
+    return text_ids([escape(text, specials) for text in short], tokenizer, most, keep)
+
+
+def text_ids(
+    texts: Sequence[str], tokenizer: Any, most: int = UNLIMITED, keep: str = "start"
+) -> list[list[int]]:
+    """Return the ids of each text as the tokenizer reads it, without special tokens around it.
 
     Of a huge text, only ``most`` tokens and some more are certain, at its ``start`` or ``end``.
     """
-    specials = special_texts(tokenizer)
-    escaped = [escape(text, specials) for text in shortened(texts, tokenizer, most, keep)]
+    short = shortened(texts, tokenizer, most, keep)
     # The library below transformers, whose own objects take most of the time.
     backend: Any = tokenizer.backend_tokenizer
     backend.no_padding()
     backend.no_truncation()
     backend.encode_special_tokens = tokenizer.split_special_tokens
     ids: list[list[int]] = []
-    for start in range(0, len(escaped), _TEXTS):
-        encodings = backend.encode_batch_fast(
-            escaped[start : start + _TEXTS], add_special_tokens=False
-        )
+    for start in range(0, len(short), _TEXTS):
+        part = short[start : start + _TEXTS]
+        encodings = backend.encode_batch_fast(part, add_special_tokens=False)
         ids += [encoding.ids for encoding in encodings]
     return ids
 
@@ -337,7 +336,8 @@ def utterance_template(
         f"else {default!r}"
     )
     prompt = f"{{{{- {chosen} -}}}}" if prompts else ""
-    turns = f"{{%- for message in spoken.turns -%}}{_content(tokenizer)}{_SPACE}{{%- endfor -%}}"
+    content = "{{- message['content'] -}}"  # control tokens are read as in a text by itself
+    turns = f"{{%- for message in spoken.turns -%}}{content}{_SPACE}{{%- endfor -%}}"
     return f"{_SPOKEN}{start}{prompt}{turns}{end}"
 
 

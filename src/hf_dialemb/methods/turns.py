@@ -33,7 +33,7 @@ from .layout import (
     pad_right,
     special_tokens_around,
     spread,
-    token_ids,
+    text_ids,
     tokenize_utterances,
 )
 from .losses import gather_rows, precise
@@ -278,7 +278,7 @@ def collate(
     owners, sessions_read = [], []
     answers = torch.full((len(examples), config.questions), -1)
     for number, (turns, questions, places) in enumerate(examples):
-        ids = token_ids([config.prompt + text for text in turns], tokenizer, config.max_tokens)
+        ids = text_ids([config.prompt + text for text in turns], tokenizer, config.max_tokens)
         ids = [row[: config.max_tokens - len(before) - len(after)] for row in ids]
         first, stop = 0, len(ids)
         while sum(map(len, ids[first:stop])) > room and stop - first > 1:

@@ -22,7 +22,7 @@ from ..modeling.modeling_dual_encoder import mean_of_tokens as mean_of_tokens
 from .backbone_model import BackboneModel
 from .batching import any_shape, embeddings, in_parts
 from .config import UtteranceConfig
-from .layout import Truncation, framed, token_ids, utterance_template
+from .layout import Truncation, framed, text_ids, utterance_template
 from .losses import precise
 
 _ROWS = 32  # utterances of like length that are encoded together, padded to the longest of them
@@ -187,10 +187,15 @@ def encode_utterances(
     utterances: Sequence[str],
     batch_size: int = 32,
     show_progress: bool | None = None,
+    prompt: str | None = None,
 ) -> np.ndarray:
-    """Embed N utterances, (N, D) float32; cut long ones on the right, and log a warning."""
+    """Embed N utterances, (N, D) float32; cut long ones on the right, and log a warning.
+
+    The prompt stands before each; None is the model's default.
+    """
     limit = model.config.longest_text
-    ids = token_ids([model.config.prompt + text for text in utterances], tokenizer, limit)
+    before = model.config.prompt if prompt is None else prompt
+    ids = text_ids([before + text for text in utterances], tokenizer, limit)
 
     def lay_out(rows: list[int], count: Truncation) -> dict[str, Tensor]:
         count.unit = "utterances"

@@ -6,6 +6,8 @@ import platform
 import re
 from pathlib import Path
 
+from ..errors import InputError
+
 # times that a waiting thread looks for work before it sleeps: some tens of microseconds in all
 SPINS = 4000
 
@@ -57,3 +59,20 @@ def bfloat16_where_faster() -> contextlib.AbstractContextManager[object]:
     return (
         torch.autocast("cpu", torch.bfloat16) if multiplies_bfloat16() else contextlib.nullcontext()
     )
+
+
+def checked_device(given: object) -> str:
+    """Return the device, or the accelerator of this machine where none is given.
+
+    Refuse one that is not there.
+    """
+    import torch
+
+    there = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    known = ["cpu"] if there is None else ["cpu", there.type]
+    device = str(given or known[-1])  # torch.device("cpu") too
+    if device.partition(":")[0] not in known:
+        raise InputError(
+            f"device: got '{device}', but this machine has {' and '.join(known)}; leave it out"
+        )
+    return device

@@ -14,14 +14,13 @@ from transformers import PreTrainedTokenizerBase, TrainingArguments
 
 from ..data.examples import read_candidates
 from ..dialogue import Dialogue, plain
+from ..encoders.load_encoder import load_encoder
 from ..encoders.specs import RESPONSE_VECTORS
-from ..encoders.text_models import load_sentence_transformer
 from ..errors import InputError
 from ..methods.layout import Truncation
 from ..methods.method import Examples, Method
 from ..methods.ranker import LoadedRanker, RankingExample, encode_responses, load_ranker
 from ..storage.files import kept_vectors
-from ..storage.pretrained import resolve_backbone
 from .settings import Report, RunArguments
 
 
@@ -143,9 +142,7 @@ def check_number(args: Any, part: str, count: int) -> None:
 
 def label_vectors(labels: Sequence[str], encoder: str) -> np.ndarray:
     """Embed K labels, (K, E) float32."""
-    model = load_sentence_transformer(resolve_backbone(encoder))
-    vectors = model.encode(list(labels), convert_to_numpy=True, show_progress_bar=False)
-    return np.asarray(vectors, dtype=np.float32)
+    return load_encoder(encoder).encode_utterances(labels)
 
 
 def given_examples(path: str) -> Examples:

@@ -202,7 +202,7 @@ def test_code_beside_a_model_runs_only_if_it_is_trusted(tiny_bert, tmp_path):
 
 @pytest.mark.habit("load(device=None)", "the accelerator that torch has, else the CPU")
 def test_the_accelerator_is_the_default_device(monkeypatch):
-    from hf_dialemb.encoders.load_encoder import checked_device
+    from hf_dialemb.storage.hardware import checked_device
 
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
     assert checked_device(None) == "cpu"
@@ -229,7 +229,7 @@ def test_the_accelerator_is_the_default_device(monkeypatch):
         ("dialogue-static", {"dtype": "float16"}, "got dtype float16"),
         ("dialogue-static", {"revision": "v1"}, "got revision 'v1', expected a Hub id"),
         ("org/name", {"dtype": "int4"}, "expected one of float32, bfloat16, float16"),
-        ("org/name", {"batch_size": 0}, "expected at least 1"),
+        ("org/name", {"batch_size": 0}, "expected a value at least 1"),
         ("org/name", {"level": "turns"}, "level: got 'turns', expected one of dialogue, utt"),
         ("tfidf", {"level": "utterances"}, "reads whole dialogues"),
         ("tfidf", {"dtype": "bfloat16"}, "expected a transformer; leave dtype out"),
