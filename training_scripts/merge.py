@@ -22,11 +22,13 @@ from hf_dialemb.methods.backbone_model import load_backbone
 from hf_dialemb.methods.dse import DSEModel
 from hf_dialemb.storage.files import appearing_whole, write_json_atomically
 from hf_dialemb.storage.pretrained import MINILM
-from hf_dialemb.storage.run_folder import RunFolder, write_files_of_our_own
+from hf_dialemb.storage.run_folder import RunFolder, read_object, write_files_of_our_own
 from hf_dialemb.training.training_record import trainings_behind
 
 ADAPTER = "adapter"
 MAX_TOKENS = 512
+SOURCES = ".sources.json"
+"""The end of the file beside pairs that says where they are from."""
 
 
 @torch.no_grad()
@@ -72,13 +74,20 @@ def merge(backbone: str, parts: Mapping[str, float], rank: int, output: Path) ->
         tokenizer.save_pretrained(folder)
         write_files_of_our_own(folder, encoder.config)
         learnt = {"/".join(filter(None, names)) for path in parts for names in sets_behind(path)}
+        further: dict[str, list[str]] = {}
+        for pairs in [name for name in learnt if Path(name).with_suffix(SOURCES).is_file()]:
+            sources = read_object(Path(pairs).with_suffix(SOURCES), "run pairs.py again")
+            learnt |= sources["pairs"].keys()
+            learnt.discard(pairs)
+            further |= sources["licences"]
         settings = {
             "method": "merged",
             "backbone": backbone,
             "rank": rank,
             "max_tokens": MAX_TOKENS,
             "parts": dict(parts),
-            "corpus": sorted(learnt),
+            "corpus": sorted(learnt - further.keys()),
+            "licences": further,
             "train_split": "all",
             "checkpoint_selection": "last",
             "seed": 0,

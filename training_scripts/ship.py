@@ -22,6 +22,7 @@ from hf_dialemb.hashing import sha256
 from hf_dialemb.hub.card.figures import headline, shipped_figures
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 from hf_dialemb.hub.published_folder import PublishedFolder
+from hf_dialemb.papers.packed_e5 import E5
 from hf_dialemb.storage.files import appearing_whole, write_json_atomically
 from hf_dialemb.storage.pretrained import FOLDER, RECORD, model_file, resolve_backbone
 from hf_dialemb.storage.run_folder import RunFolder
@@ -52,14 +53,20 @@ def ship(run: Path, name: str, results: Sequence[Path], output: Path = FOLDER) -
         InputError: The run has no small form, or learnt from a corpus of an unknown licence or for
             research alone.
     """
+    settings = RunFolder(run).settings()
     with appearing_whole(output / name) as folder:
         backbone = backbone_weights = None
         if (run / ADAPTER).is_dir():
-            backbone = str(RunFolder(run).settings()["backbone"])
+            backbone = str(settings["backbone"])
             backbone_weights = model_file(resolve_backbone(backbone), PublishedFolder.WEIGHTS)
             write_checkpoint(*load_checkpoint(str(run)), folder)
             for unused in (PublishedFolder.WEIGHTS, "training_args.bin"):
                 (folder / unused).unlink(missing_ok=True)
+            if backbone == E5:
+                # sixteen megabytes, and read from the backbone, whose weights may be those of the
+                # Hub or of a package
+                (folder / "tokenizer.json").unlink()
+                backbone_weights = None
             for adapter in (run / ADAPTER).glob("adapter_*"):
                 shutil.copy(adapter, folder)
         elif (run / PublishedFolder.STATIC).is_dir():
@@ -75,7 +82,9 @@ def ship(run: Path, name: str, results: Sequence[Path], output: Path = FOLDER) -
             table.parent.mkdir()
             table.write_text(markdown_table(rows), encoding="utf-8")
         record = {
-            "corpora": ["/".join(part) for part in sorted(learnt_sets(RunFolder(run).settings()))],
+            "corpora": sorted(
+                {"/".join(part) for part in learnt_sets(settings)} | {*settings.get("licences", {})}
+            ),
             "backbone": backbone,
             "backbone_sha256": backbone_weights and sha256(backbone_weights),
             "files": {file.relative_to(folder).as_posix(): sha256(file) for file in files},
@@ -102,6 +111,8 @@ def _card(run: Path, name: str, results: Sequence[Path]) -> str:
         known = get_corpus(corpus)
         terms.add(known.terms)
         lines.append([corpus, split, known.licence, known.source])
+    for part, (licence, source) in settings.get("licences", {}).items():
+        lines.append([*part.split("/"), licence, source])
     if not terms <= set(TERMS) - {"research"}:
         raise InputError(
             f"{run}: learnt from a corpus that is for research alone; train without it"

@@ -19,6 +19,9 @@ from .errors import InputError
 ROLES = ("user", "assistant", "speaker_3", "speaker_4", "speaker_5")
 """The speakers that a dialogue may have; the position of a name is its role id."""
 
+WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\s\u3040-\u30ff\u3400-\u9fff]+")
+"""A word; Chinese and Japanese have no blanks, and each of their characters is one."""
+
 UNSPOKEN = ("system", "developer", "tool", "function")
 """Roles of a chat with a language model that no person reads; their messages are left out."""
 

@@ -34,6 +34,8 @@ def test_pairs_are_consecutive_utterances_of_a_dialogue():
     actual, _ = pairs(TALK, min_words=1)
     assert len(actual) == 4
     assert ("In which part of town", "My card was stolen yesterday") not in actual
+    chinese = ("我要住酒店", "ホテルはどこ")  # characters are words
+    assert pairs([dialogue(*chinese)]) == ([chinese], [])
     with pytest.raises(
         InputError, match=r"no pair of utterances from 1 dialogues \(1 are shorter than min_words 9"
     ):

@@ -74,11 +74,13 @@ def test_turns_were_said_before_the_question_and_one_answers():
         examples_of(Dialogue(ROOM.turns))
 
 
-def test_the_loss_is_the_cross_entropy_of_the_vectors_of_turns(tiny_bert):
+@pytest.mark.parametrize("prompts", [None, {"query": "who book ", "passage": "a room "}])
+def test_the_loss_is_the_cross_entropy_of_the_vectors_of_turns(tiny_bert, prompts):
     torch.manual_seed(0)
     model, tokenizer = TurnsModel.from_backbone(
         tiny_bert, dropout=0.0, window=4, questions=2, loss_temperature=0.5
     )
+    model.config.prompts = prompts
     batch = [
         Asked(
             ("Ann: a hotel", "Bo: in the north", "Ann: a taxi please"), ("where?", "what?"), (1, 2)
@@ -109,7 +111,7 @@ def test_the_loss_is_the_cross_entropy_of_the_vectors_of_turns(tiny_bert):
     ]
     losses = []
     for text, answer, others in asked:
-        question = torch.from_numpy(encoder.encode_utterances([text], normalize_embeddings=True))[0]
+        question = torch.from_numpy(encoder.encode_query([text], normalize_embeddings=True))[0]
         cosines = torch.stack([question @ candidates[example][place] for example, place in others])
         losses.append(-torch.log_softmax(cosines / 0.5, 0)[others.index(answer)])
     assert output.loss.item() == pytest.approx(torch.stack(losses).mean().item(), abs=1e-5)

@@ -11,7 +11,7 @@ from ..data.conversations import plain_dialogues
 from ..data.loading import load_all
 from ..dialogue import Dialogue, Turn
 from ..errors import InputError
-from ..methods.sessions import sessions, spoken
+from ..methods.sessions import DOCUMENTS, sessions, spoken
 from ..metrics.vectors import unit
 from ..ranges import check_range
 from ..storage.hardware import checked_device
@@ -24,8 +24,6 @@ Vectors = NDArray[np.float32]
 # of a sequence of texts, the size of a batch and whether to show a bar
 EmbedTexts = Callable[..., Vectors]
 EmbedDialogues = Callable[..., Vectors]  # the same, of dialogues
-
-_DOCUMENTS = ("document", "passage", "corpus")
 
 
 class _Ready(NamedTuple):
@@ -181,7 +179,7 @@ class Encoder:
                 return encode_responses(self.ranker, texts)
 
             return self._of_strings(inputs, respond, options)
-        return self._asked(inputs, _DOCUMENTS, options)
+        return self._asked(inputs, DOCUMENTS, options)
 
     def encode_turns(
         self,
@@ -209,7 +207,7 @@ class Encoder:
             for session in sessions(dialogue)
         ]
         texts = [text for part in parts for text in part]
-        prompt = self._first_prompt(_DOCUMENTS)
+        prompt = self._first_prompt(DOCUMENTS)
         alone = self.encode_utterances(
             texts, prompt=prompt, batch_size=batch_size, show_progress_bar=show_progress_bar
         )

@@ -195,6 +195,11 @@ class UtteranceConfig(EncoderConfig):
         """The text before every utterance."""
         return (self.prompts or {}).get(self.default_prompt_name or "", "")
 
+    def prompt_of(self, *names: str) -> str:
+        """Return the text of the first of some prompts that there is, or the default."""
+        known = self.prompts or {}
+        return next((known[name] for name in names if name in known), self.prompt)
+
     def take_over(self, modules: SentenceModules, backbone: str) -> None:
         """Take over prompts, and the pooling unless the settings name one."""
         self.pooling = self.pooling or modules.pooling or "mean"  # type: ignore[assignment]

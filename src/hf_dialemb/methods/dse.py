@@ -15,7 +15,7 @@ from huggingface_hub.dataclasses import strict
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from ..dialogue import Dialogue
+from ..dialogue import WORD, Dialogue
 from ..errors import InputError
 from ..ranges import ABOVE_ZERO, Range, Ranges
 from .backbone_model import autocast_off
@@ -35,7 +35,7 @@ class DSEConfig(UtteranceConfig):
         negative_weights: Weights of negatives: ``"hard"`` as the released program computes them,
             ``"printed"`` as in equation 1, ``"plain"`` all equal (see `losses.pair_contrastive`).
         min_words: Pairs with a side of fewer words are left out (the paper keeps more than three
-            words).
+            words). A Chinese or Japanese character counts as a word.
     """
 
     model_type = "dialemb-dse"
@@ -86,7 +86,9 @@ class DSEExamples(Examples):
             for pair in pairwise(turn.content for turn in dialogue.turns)
         ]
         items = [
-            pair for pair in pairs if min(len(text.split()) for text in pair) >= config.min_words
+            pair
+            for pair in pairs
+            if min(len(WORD.findall(text)) for text in pair) >= config.min_words
         ]
         short = len(pairs) - len(items)
         note = f"Left out {short:,} pairs with a side of fewer than {config.min_words} words"

@@ -14,6 +14,9 @@ from ..dialogue import Dialogue, Turn
 GAP = 4.0
 """Hours without a word after which a conversation begins anew: nothing is read across."""
 
+DOCUMENTS = ("document", "passage", "corpus")
+"""What sentence-transformers calls the prompt before what is sought."""
+
 BESIDE = {1: 0.4, 2: 0.3, -1: 0.3, -2: 0.2}
 """What the vectors of turns so far before, or after, count for beside the turn's own.
 

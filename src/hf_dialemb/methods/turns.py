@@ -38,7 +38,16 @@ from .layout import (
 )
 from .losses import gather_rows, precise
 from .method import ABOUT, Examples, Method
-from .sessions import BESIDE, THEM, Question, asked_of_each_other, questions_of, sessions, spoken
+from .sessions import (
+    BESIDE,
+    DOCUMENTS,
+    THEM,
+    Question,
+    asked_of_each_other,
+    questions_of,
+    sessions,
+    spoken,
+)
 from .utterance import UtteranceEncoder, UtteranceOutput
 
 NAMES = (
@@ -269,16 +278,19 @@ def collate(
     """Lay out B examples as `TurnsModel.contrast` takes them.
 
     Turns that are read together have at most `READ` tokens: the furthest from the first answer are
-    left out.
+    left out. Questions get the prompt of queries, turns and what is read together that of
+    documents.
     """
     before, after = special_tokens_around(tokenizer)
-    room = READ - len(before) - len(after)
+    query_prompt, document_prompt = config.prompt_of("query"), config.prompt_of(*DOCUMENTS)
+    [opening] = text_ids([document_prompt], tokenizer)
+    room = READ - len(before) - len(opening) - len(after)
     width = config.questions + config.window
     texts: dict[int, str] = {}
     owners, sessions_read = [], []
     answers = torch.full((len(examples), config.questions), -1)
     for number, (turns, questions, places) in enumerate(examples):
-        ids = text_ids([config.prompt + text for text in turns], tokenizer, config.max_tokens)
+        ids = text_ids(turns, tokenizer, config.max_tokens)
         ids = [row[: config.max_tokens - len(before) - len(after)] for row in ids]
         first, stop = 0, len(ids)
         while sum(map(len, ids[first:stop])) > room and stop - first > 1:
@@ -292,17 +304,17 @@ def collate(
             if first <= at < stop
         ]
         answers[number, : len(kept)] = torch.tensor([at for _, at in kept])
-        texts.update(enumerate([text for text, _ in kept], number * width))
-        texts.update(enumerate(turns[first:stop], number * width + config.questions))
-        sessions_read.append(list(chain.from_iterable(ids[first:stop])))
+        texts.update(enumerate([query_prompt + text for text, _ in kept], number * width))
+        written = [document_prompt + text for text in turns[first:stop]]
+        texts.update(enumerate(written, number * width + config.questions))
+        sessions_read.append([*opening, *chain.from_iterable(ids[first:stop])])
         places_read = [place for place, row in enumerate(ids[first:stop]) for _ in row][:room]
-        owners.append([config.window] * len(before) + places_read + [config.window] * len(after))
+        around = [config.window] * (len(before) + len(opening)), [config.window] * len(after)
+        owners.append([*around[0], *places_read, *around[1]])
     rows = list(texts)
     keys = torch.zeros(width * len(examples), dtype=torch.int64)
     keys[rows] = torch.tensor([1 + crc32(text.encode()) for text in texts.values()])
-    batch = tokenize_utterances(
-        list(texts.values()), tokenizer, config.max_tokens, count, config.prompt
-    )
+    batch = tokenize_utterances(list(texts.values()), tokenizer, config.max_tokens, count)
     batch = spread(batch, rows, len(examples), width, tokenizer)
     together = framed(sessions_read, tokenizer, READ, Truncation(), "start")
     batch |= {"session_ids": together["input_ids"], "session_mask": together["attention_mask"]}

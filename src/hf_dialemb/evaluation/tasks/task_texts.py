@@ -3,7 +3,6 @@
 And dialogues so far with responses to choose from, given or drawn.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -12,15 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...data.examples import ResponseSelection
-from ...dialogue import Dialogue, plain
+from ...dialogue import WORD, Dialogue, plain
 from ...encoders import Encoder
 from ...metrics.vectors import COSINE_STEPS, require
 
 OTHERS = 99  # how many other responses are drawn for each context
 FEWEST_TURNS = 2  # in a context; a single turn is an utterance
-
-# Chinese has no blanks: each of its characters is a word
-_WORD = re.compile(r"[\u3400-\u9fff]|[^\s\u3400-\u9fff]+")
 
 
 class TextVectors:
@@ -55,13 +51,13 @@ def first_words(text: str, count: int) -> str:
 
     A Chinese character counts as a word.
     """
-    words = list(_WORD.finditer(text))
+    words = list(WORD.finditer(text))
     return text if len(words) <= count else text[: words[count - 1].end()]
 
 
 def last_words(text: str, count: int) -> str:
     """Keep the end of a text, at most ``count`` words; a Chinese character counts as a word."""
-    words = list(_WORD.finditer(text))
+    words = list(WORD.finditer(text))
     return text if len(words) <= count else text[words[-count].start() :]
 
 
