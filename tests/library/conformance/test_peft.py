@@ -70,8 +70,10 @@ def trainer_of(model, tokenizer, folder, dialogues, **settings):
 @pytest.mark.habit(
     "get_peft_model(model) or model.add_adapter(config), save_pretrained, AutoModel", "works"
 )
-@pytest.mark.parametrize("way", ["get_peft_model", "add_adapter"])
-@pytest.mark.parametrize("model_class", MODELS)
+@pytest.mark.parametrize(
+    ("model_class", "way"),
+    [*((each, "get_peft_model") for each in MODELS), (DSEModel, "add_adapter")],
+)
 def test_an_adapter_is_saved_and_loaded_again(
     model_class, way, tiny_bert, sample_dialogues, tmp_path
 ):
