@@ -17,14 +17,7 @@ from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.encoders import load_encoder
 from hf_dialemb.evaluation.results.rows import Row
 from hf_dialemb.evaluation.tasks.actions import compare_actions, draw_actions, load_actions
-from hf_dialemb.evaluation.tasks.intents import (
-    OUT_OF_SCOPE,
-    Parts,
-    classify_intents,
-    detect,
-    load_intents,
-    load_out_of_scope,
-)
+from hf_dialemb.evaluation.tasks.intents import OUT_OF_SCOPE, Parts, classify_intents, detect
 from hf_dialemb.evaluation.tasks.task import CorpusPart
 
 
@@ -173,21 +166,3 @@ def test_actions_are_drawn_alike_and_compared_in_a_file_of_ones_own(tmp_path):
     assert {each.task for each in problem.measure(load_encoder("tfidf"), [0])} == {
         "action-similarity"
     }
-
-
-@pytest.mark.slow
-def test_the_sets_of_the_papers(data_dir):
-    actions = load_actions(CorpusPart("dialog2flow_evaluation", data_dir))
-    assert (actions.config["utterances"], actions.config["labels"]) == (4_695, 313)
-    intents = load_intents(CorpusPart("clinc150", data_dir))
-    assert (intents.config["utterances"], intents.config["labels"], len(intents.labels)) == (
-        4_500,
-        150,
-        19_500,
-    )
-    problem = load_out_of_scope(CorpusPart("clinc150", data_dir, "test", 600))
-    assert [problem.config[key] for key in ("utterances", "labels", "threshold_from")] == [
-        600,
-        150,
-        "dev",
-    ]

@@ -25,7 +25,7 @@ from hf_dialemb.evaluation.results.rows import Row
 from hf_dialemb.evaluation.tasks.task import CorpusPart, load_problem
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 from hf_dialemb.integrations import DialogueDomainEvaluator, TaskEvaluator
-from hf_dialemb.integrations.sentence_evaluators import greater_is_better, named_figures
+from hf_dialemb.integrations.sentence_evaluators import named_figures
 
 SEEDS = [0, 1]
 
@@ -99,15 +99,6 @@ def test_a_task_of_the_benchmark_is_an_evaluator(plain, own_encoder, task, limit
     close(evaluator(plain), expected)
     assert evaluator.primary_metric == next(iter(named_figures(expected)))
     assert evaluator.get_config_dict()["corpus"] == "sample"
-
-
-@pytest.mark.slow
-def test_of_what_the_trainer_keeps_more_or_less_is_better():
-    domains = TaskEvaluator("domains", "sample", split="dev", limit=30, seeds=SEEDS)
-    assert domains.greater_is_better
-    assert domains.name == "sample_dev_domains"
-    assert not greater_is_better("next_action_perplexity_hotel")
-    assert greater_is_better("intent_accuracy")
 
 
 def test_figures_that_would_be_named_alike_get_their_task():
