@@ -221,113 +221,83 @@ def test_the_whole_column_decides_on_one_order(values, days):
 
 
 OPEN = ["05/04/2024 10:00", "06/04/2024 10:00"]
-
-
-def test_a_column_that_does_not_decide_is_a_guess_and_does_not_sort():
-    assert column(*OPEN) == (["2024-04-05T10:00:00", "2024-04-06T10:00:00"], False)
-    assert remarks(*OPEN) == [
-        (
-            "guess",
-            "read 2 times, such as '05/04/2024 10:00', '06/04/2024 10:00', day-first and in the "
-            "order of the file, as "
-            "they do not show whether the day or the month comes first; say --dates day-first or "
-            "--dates month-first",
-        )
-    ]
-
-
-@pytest.mark.parametrize(
-    "values", [["4/5/2024, 3:05 PM"], ["4/5/2024 15:05 EDT"], ["4/5/24, 3:05\u202fAM"]]
-)
-def test_american_signs_make_the_guess_month_first(values):
-    (read,), sorts = column(*values)
-    assert (read[:10], sorts) == ("2024-04-05", False)
-
-
-@pytest.mark.parametrize("values", [OPEN, [*OPEN, "3/4/2024, 3:05 PM"]])
-@pytest.mark.parametrize(("dates", "month"), [("day-first", "04"), ("month-first", "05")])
-def test_the_option_decides_and_nothing_is_guessed(values, dates, month):
-    (first, *_), sorts = column(*values, dates=dates)
-    assert (first[5:7], sorts, remarks(*values, dates=dates)) == (month, True, [])
-
-
-def test_what_the_option_denies_is_counted():
-    read, sorts = column("13/04/2024", "04/05/2024", dates="month-first")
-    assert (read, sorts) == ([None, "2024-04-05T00:00:00"], True)
-    ((severity, sentence),) = remarks("13/04/2024", "04/05/2024", dates="month-first")
-    assert (severity, "left out 1 time, such as '13/04/2024'" in sentence) == ("note", True)
-
-
-def test_a_contradiction_is_a_guess_of_the_majority_and_the_others_are_counted():
-    values = ["13/05/2024", "14/05/2024", "05/13/2024", "05/06/2024"]
-    assert column(*values) == (
-        ["2024-05-13T00:00:00", "2024-05-14T00:00:00", None, "2024-06-05T00:00:00"],
+YEARS, SWAPPED = ["24-03-04", "24-03-16"], ["2024-04-05T00:00:00", "13/04/2024", "25/04/2024"]
+MIXED = ["13/05/2024", "14/05/2024", "05/13/2024", "05/06/2024"]
+UNITS = ["1704103200", "1704103260000", "1704103320", 1704103380000000]
+NO_DAY = "which have no day"
+DOUBTED = [  # a fact, a column, how it is read, their days, whether they sort, what is remarked
+    (
+        "it does not decide",
+        OPEN,
+        "",
+        "04-05 04-06",
         False,
-    )
-    (severity, sentence), (lesser, rest) = remarks(*values)
-    assert (severity, lesser) == ("guess", "note")
-    assert "read 3 times" in sentence
-    assert "are 2 times day-first and 1 times month-first" in sentence
-    assert "left out 1 time, such as '05/13/2024'" in rest
-
-
-def test_two_digits_that_may_be_years_or_days_are_a_guess():
-    values = ["24-03-04", "24-03-05", "24-03-16"]
-    assert column(*values) == ([f"2024-03-{day}T00:00:00" for day in ("04", "05", "16")], False)
-    assert column(*values, dates="day-first")[0][0] == "2004-03-24T00:00:00"
-
-
-def test_days_that_a_spreadsheet_may_have_swapped_are_a_guess():
-    values = ["2024-04-05T00:00:00", "13/04/2024", "25/04/2024"]
-    assert not column(*values)[1]
-    assert "a spreadsheet swapped day and month" in remarks(*values)[0][1]
-    assert column(*values, "2024-04-13T00:00:00")[1]
-
-
-def test_units_of_numbers_may_differ_by_value():
-    values = ["1704103200", "1704103260000", "1704103320", 1704103380000000]
-    assert column(*values) == ([f"2024-01-01T10:0{minute}:00+00:00" for minute in range(4)], True)
+        "say --dates day-first or --dates month",
+    ),
+    ("a guess by PM", ["4/5/2024, 3:05 PM"], "", "04-05", False, "3:05 PM', month-first and in"),
+    ("a guess by EDT", ["4/5/2024 15:05 EDT"], "", "04-05", False, "EDT', month-first and in"),
+    ("a guess by AM", ["4/5/24, 3:05\u202fAM"], "", "04-05", False, "month-first and in the order"),
+    ("told the day", OPEN, "day-first", "04-05 04-06", True, ""),
+    ("told the month", OPEN, "month-first", "05-04 06-04", True, ""),
+    ("told against PM", [*OPEN[:1], "3/4/2024, 3:05 PM"], "day-first", "04-05 04-03", True, ""),
+    (
+        "the option denies",
+        ["13/04/2024", "04/05/2024"],
+        "month-first",
+        "- 04-05",
+        True,
+        "'13/04/2024'",
+    ),
+    (
+        "the majority",
+        MIXED,
+        "",
+        "05-13 05-14 - 06-05",
+        False,
+        "2 times day-first and 1 times month",
+    ),
+    (
+        "the minority",
+        MIXED,
+        "",
+        "05-13 05-14 - 06-05",
+        False,
+        "left out 1 time, such as '05/13/2024'",
+    ),
+    ("years or days", YEARS, "", "03-04 03-16", False, "as they may begin with the year"),
+    ("days, as told", YEARS, "day-first", "03-24 03-24", True, ""),
+    ("swapped", SWAPPED, "", "04-05 04-13 04-25", False, "a spreadsheet swapped day and month"),
+    ("not swapped", [*SWAPPED, "2024-04-13"], "", "04-05 04-13 04-25 04-13", True, ""),
+    ("several units", UNITS, "", "01-01 01-01 01-01 01-01", True, ""),
+    ("seconds, no days", [0, 1520, 45293, 46100], "", "- - - -", True, NO_DAY),
+    ("parts of seconds", ["0.0", "7.5", "45293.64"], "", "- - -", True, NO_DAY),
+    ("counts", [700000, 20240102, 31230000], "", "- - -", True, NO_DAY),
+    ("a second and a time", [5, 1704103200], "", "- -", True, NO_DAY),
+    ("an odd number", [UNITS[0]] * 9 + ["12"], "", "01-01 " * 9 + "-", True, "such as '12', which"),
+    (
+        "days of a spreadsheet",
+        ["45293", 45294.0],
+        "",
+        "01-02 01-03",
+        True,
+        "as a spreadsheet's days",
+    ),
+    ("a name of zones", ["2024-03-04 15:05 CST"], "", "03-04", True, "as several have its name"),
+    ("a zone beside", ["2024-03-04T15:05", UNITS[0]], "", "03-04 01-01", True, "05', as UTC"),
+]
 
 
 @pytest.mark.parametrize(
-    "values",
-    [
-        [0, 1520, 45293, 46100],
-        ["0.0", "7.5", "45293.64"],
-        [700000, 20240102, 31230000],
-        [5, 1704103200],
-    ],
+    ("values", "dates", "days", "sorts", "words"),
+    [case[1:] for case in DOUBTED],
+    ids=[case[0] for case in DOUBTED],
 )
-def test_numbers_of_a_recording_are_no_times_though_some_look_like_days(values):
-    assert column(*values) == ([None] * len(values), True)
-
-
-def test_an_odd_number_among_times_is_counted():
-    read, _ = column(*["1704103200"] * 9, "12", "0")
-    assert read == ["2024-01-01T10:00:00+00:00"] * 9 + [None, None]
-    assert remarks(*["1704103200"] * 9, "12")[0][1].startswith(
-        "left out 1 time, such as '12', which have no day"
-    )
-
-
-def test_whole_numbers_as_days_of_a_spreadsheet_are_a_guess():
-    assert column("45293", 45294.0) == (["2024-01-02T00:00:00", "2024-01-03T00:00:00"], True)
-    assert [severity for severity, _ in remarks("45293", "45294.5")] == ["guess"]
-
-
-def test_names_of_several_zones_are_left_out_with_a_guess():
-    assert column("2024-03-04 15:05 CST", "2024-03-04 15:06 IST")[0] == [
-        NIGHT,
-        "2024-03-04T15:06:00",
-    ]
-    assert remarks("2024-03-04 15:05 CST")[0][0] == "guess"
-
-
-def test_times_without_a_zone_beside_others_are_a_guess_of_utc():
-    values = ["2024-03-04T15:05", "2024-03-04T15:05+02:00", 1709564700]
-    assert column(*values)[1]
-    ((severity, sentence),) = remarks(*values)
-    assert (severity, sentence[:45]) == ("guess", "read 1 time, such as '2024-03-04T15:05', as U")
+def test_what_a_column_leaves_open_is_guessed_and_told(values, dates, days, sorts, words):
+    read, sorted_by_time = column(*values, dates=dates or None)
+    assert [iso[5:10] if iso else "-" for iso in read] == days.split()
+    assert sorted_by_time == sorts
+    sentences = " ".join(sentence for _, sentence in remarks(*values, dates=dates or None))
+    assert words in sentences if words else not sentences
 
 
 @pytest.mark.parametrize(
