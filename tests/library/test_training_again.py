@@ -208,17 +208,6 @@ def test_signals_of_dev_dialogues_are_what_their_names_say(runs):
 
 
 DSE, LAYER = {"method": "dse"}, "encoder.layer.1.output.dense.weight"
-DIALOG2FLOW = {"method": "dialog2flow", "target": "joint", "label_encoder": "tiny"}
-
-
-@pytest.fixture(autouse=True)
-def tiny_label_encoder(monkeypatch):
-    """Stands in for a sentence-transformers model: any encoder's vectors serve."""
-
-    def embed(labels, encoder):
-        return np.random.default_rng(len(labels)).normal(size=(len(labels), 5)).astype(np.float32)
-
-    monkeypatch.setattr("hf_dialemb.training.data.label_vectors", embed)
 
 
 @pytest.fixture
@@ -236,17 +225,6 @@ def train(tiny_bert, tmp_path):
         return training_runs.train(tmp_path / name, backbone=tiny_bert, **{**steps, **settings})
 
     return train
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("method", [DSE, DIALOG2FLOW], ids=lambda method: method["method"])
-def test_stopped_and_resumed_it_ends_in_the_same_weights(train, tmp_path, method):
-    train("run", **method)
-    expected = weights_of(tmp_path / "run")
-    for file in ("training_report.json", "model.safetensors", "checkpoint-9/complete"):
-        (tmp_path / "run" / file).unlink()
-    assert "Resuming from" in train("run", **method)
-    assert_same(weights_of(tmp_path / "run"), expected)
 
 
 @pytest.mark.slow

@@ -158,8 +158,15 @@ def test_few_letters_are_a_guess_of_western_europe(tmp_path):
     assert '"café"' in sentence
 
 
-def test_a_stray_nul_is_no_utf16(tmp_path):
-    text = "Ann: Hi\0\n" + "Bob: a longer line of text, as people write them\n" * 20
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ann: Hi\0\n" + "Bob: a longer line of text, as people write them\n" * 20,
+        "Ana: \x1b[31mÍ tan\x1b[0m\nBo: \x1b(Só\n",
+    ],
+    ids=["a stray NUL", "a colour of a terminal"],
+)
+def test_odd_letters_make_utf8_no_other_encoding(tmp_path, text):
     assert text_and_notes(tmp_path / "a.txt", text.encode()) == (text, [])
 
 
@@ -184,12 +191,3 @@ def test_tables_transcripts_and_captions_are_read_alike(tmp_path, encoding, lang
         (dialogue,), remarks = read(tmp_path / name, tmp_path, roles="*=user")
         assert [turn.content for turn in dialogue.turns] == [text for _, text in turns]
         assert "read as" in remarks
-
-
-def test_an_escape_in_a_terminal_colour_does_not_make_utf8_another_encoding(tmp_path):
-    path = tmp_path / "d.txt"
-    path.write_text("Ana: \x1b[31mÍ tan\x1b[0m\nBo: \x1b(Só\n", encoding="utf-8")
-    notes = Notes()
-    with text_of(path, notes) as text:
-        assert text.read() == "Ana: \x1b[31mÍ tan\x1b[0m\nBo: \x1b(Só\n"
-    assert notes.problems("") == []
