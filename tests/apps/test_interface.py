@@ -89,21 +89,6 @@ MESSAGES = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content
 DIALOGUE = Dialogue.from_messages(MESSAGES, id="a", domains=["greeting"])
 
 
-def test_columns_and_roles_are_said_and_guessed_as_in_files(caplog):
-    pandas = pytest.importorskip("pandas")
-    table = pandas.DataFrame({"call": ["a", "a"], "who": ["Ann", "Bob"], "said": ["Hello", "Hi"]})
-    words = {"columns": "id=call,role=who,content=said", "roles": "Ann=user,Bob=assistant"}
-    assert [turn.role for turn in load_dialogues(table, **words)[0].turns] == ["user", "assistant"]
-    assert not caplog.messages
-    load_dialogues(table, columns=words["columns"])
-    told = "say load_dialogues(..., roles='Ann=user,Bob=assistant')"
-    assert caplog.messages == [
-        f"dialogues: roles: guessed Ann: user; Bob: assistant; to confirm or change it, {told}"
-    ]
-    with pytest.raises(InputError, match=r"^the table:1: got no column for content .* say which"):
-        load_dialogues(table)
-
-
 @pytest.mark.parametrize(
     "call",
     [

@@ -12,16 +12,11 @@ import runpy
 import sys
 from doctest import ELLIPSIS, DocTestParser, DocTestRunner
 from pathlib import Path
-from types import SimpleNamespace
 
 import evaluate
 
 sys.modules["hf_dialemb"] = None  # hides the package, installed or not
 FOLDERS, REPORT = map(Path, sys.argv[1:])
-
-
-class RefusedError(Exception):
-    pass
 
 
 def documented(name):
@@ -36,27 +31,6 @@ def documented(name):
         examples += len(test.examples)
         DocTestRunner(verbose=False, optionflags=ELLIPSIS).run(test, out=complaints.append)
     return examples, "".join(complaints)
-
-
-def page_of(name):
-    """Runs app.py of a Space, whose folder has another name there."""
-    space = REPORT.parent / "spaces" / name / "app"
-    space.parent.mkdir(parents=True)
-    space.symlink_to(FOLDERS / name)
-    parts = dict.fromkeys(("Interface", "Textbox", "JSON"), SimpleNamespace)
-    sys.modules["gradio"] = SimpleNamespace(**parts, Error=RefusedError)
-    page = runpy.run_path(str(space / "app.py"), run_name="app")["page"]
-    try:
-        refused = f"nothing: {page.fn('[]')}"
-    except RefusedError as error:
-        refused = str(error)
-    scores = page.fn(page.inputs.value)
-    return {
-        "scores": scores,
-        "title": page.title,
-        "article": page.article[:200],
-        "refused": refused,
-    }
 
 
 def facts(name):
@@ -76,7 +50,6 @@ def facts(name):
             [metric.compute(**case), result] for case, result in zip(cases, expected, strict=True)
         ],
         "documented": documented(name),
-        "page": page_of(name),
     }
 
 
