@@ -33,10 +33,6 @@ ROW = row()
 SHAPE = {"task": "alignment-uniformity", "metric": "uniformity"}
 
 
-def measured(**more):
-    return evaluate(["tfidf"], "small", seeds=[0, 1], **more)
-
-
 def test_every_figure_stands_under_its_own_name_in_percent(caplog):
     labels = ["a"] * 12 + ["b"] * 8
     vectors = np.random.default_rng(0).normal(size=(20, 3)) + np.array(

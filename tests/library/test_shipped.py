@@ -30,8 +30,7 @@ from hf_dialemb.storage.pretrained import FOLDER, RECORD, shipped, shipped_recor
 
 SCRIPTS = Path(__file__).parents[2] / "training_scripts"
 ship = runpy.run_path(str(SCRIPTS / "ship.py"))["ship"]
-DISTILLING = runpy.run_path(str(SCRIPTS / "distil.py"))
-distil, learn_table = DISTILLING["distil"], DISTILLING["learn_table"]
+distil = runpy.run_path(str(SCRIPTS / "distil.py"))["distil"]
 merging = runpy.run_path(str(SCRIPTS / "merge.py"))
 TEXTS = ["I need a cheap hotel in the north.", "My card was stolen!", "", "Größe? 40, bitte"]
 DIALOGUES = dialogues_in_memory()
