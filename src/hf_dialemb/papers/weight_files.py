@@ -33,7 +33,7 @@ def read_source(path: Path) -> tuple[Mapping[str, Tensor], str | None]:
 
     An InputError says that the path holds no or several files of weights, or a file cannot be read.
     """
-    if not path.exists():
+    if not path.is_file() and not path.is_dir():
         raise InputError(f"'{path}': got no such file or folder, expected PLATO's weights")
     file = _weights_in(path) if path.is_dir() else path
     beside = path.rglob("vocab.txt") if path.is_dir() else path.parent.glob("vocab.txt")
