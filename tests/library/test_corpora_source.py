@@ -1,6 +1,6 @@
-"""Facts about where corpora are found, how files are opened and told apart, and what every corpus
-says of itself."""
+"""Where corpora are found, how files are opened, and what every corpus says of itself."""
 
+import hashlib
 import json
 import random
 import re
@@ -222,3 +222,16 @@ def test_the_example_of_a_new_corpus_in_the_docs_reads_its_files(tmp_path, monke
     write(tmp_path / "helpdesk", {"train.json": [call, {**call, "talk": [["agent"]]}]})
     with pytest.raises(InputError, match=r"train\.json: record 1: got another form than expected"):
         load_dialogues("helpdesk", tmp_path, "train", strict=True)
+
+
+SIZES = {"train": 480, "dev": 96, "test": 240}
+DIGEST = "1e259963d408b6fdb7b2e36bf7c6a15b17f1577d1f1b234449005450007bd380"
+
+
+def test_the_sample_is_what_its_program_makes(monkeypatch):
+    splits = {split: load_dialogues("sample", None, split) for split in SIZES}
+    assert {split: len(dialogues) for split, dialogues in splits.items()} == SIZES
+    assert hashlib.sha256(repr(list(splits.values())).encode()).hexdigest() == DIGEST
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "training_scripts")
+    made = import_module("make_sample").dialogues_of("dev")
+    assert list(made) == splits["dev"]
