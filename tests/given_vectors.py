@@ -21,6 +21,8 @@ class Given:
     def encode_utterances(self, texts):
         return self.encode([Dialogue((Turn("user", text),)) for text in texts])
 
+    encode_query = encode_document = encode_utterances
+
 
 def hashed(text):
     """A random vector, the same for the same text."""

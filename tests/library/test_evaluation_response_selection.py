@@ -48,7 +48,8 @@ def test_a_response_is_the_next_turn_and_the_limit_counts_pairs(tmp_path):
     problem, encoder = loaded(tmp_path, [chat, *pairs(range(100))]), Given(numbered)
     problem.measure(encoder, [0])
     assert problem.config == {"pairs": 103, "pairs_of_the_split": 103, "candidates": 100}
-    assert encoder.calls[0][:4] == ["two 2", "three 3", "four 4", "five 5"]
+    assert encoder.calls[0][:3] == ["two 2", "three 3", "four 4"]  # queries
+    assert encoder.calls[1][:3] == ["three 3", "four 4", "five 5"]  # documents
     problem = loaded(tmp_path, pairs(range(250)), limit=120)
     assert (problem.config["pairs"], problem.config["pairs_of_the_split"]) == (120, 250)
 

@@ -133,15 +133,16 @@ def test_candidates_are_drawn_among_what_the_assistant_says(tmp_path):
     assert default_tasks(corpus) == ("domains",)
 
 
-def test_everything_is_encoded_once_in_one_call(tmp_path):
+def test_contexts_are_encoded_once_as_queries_and_responses_as_documents(tmp_path):
     problem, encoder = (
         load_selections(CorpusPart(written(tmp_path, chats(30)))),
         Given(lambda text: [len(text), 1.0]),
     )
     once, again = (problem.measure(encoder, seeds) for seeds in ([0], [5, 6]))
     assert once == again
-    assert len(encoder.calls) == 2
-    assert len(set(encoder.calls[0])) == len(encoder.calls[0]) == 60 + 60
+    assert [len(set(call)) for call in encoder.calls] == [60] * 4
+    assert list(map(len, encoder.calls)) == [60] * 4
+    assert all(text.startswith("user: ") for text in encoder.calls[0])
     assert {(each.setting, each.n) for each in once} == {("", 1), ("official", 1)}
     # Officially equal scores put the correct response first, and otherwise in the middle.
     found = figures(problem.measure(Given(lambda text: [1.0, 1.0]), [0]))

@@ -78,8 +78,8 @@ def _scored(
     """
     asked = sorted(questions, key=lambda question: question.before)
     index = TurnIndex(encoder, [Dialogue(dialogue.turns[: asked[0].before])])
-    alone = unit(encoder.encode_utterances([spoken(turn) for turn in dialogue.turns]))
-    vectors = unit(encoder.encode_utterances([question.text for question in asked]))
+    alone = unit(encoder.encode_document([spoken(turn) for turn in dialogue.turns]))
+    vectors = unit(encoder.encode_query([question.text for question in asked]))
     for question, vector in zip(asked, vectors, strict=True):
         index.add_turns(dialogue.turns[len(index) : question.before], "#1")
         beside = index.beside_meaning(question.text)

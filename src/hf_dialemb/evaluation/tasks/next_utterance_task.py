@@ -100,9 +100,10 @@ def _scores(encoder: Encoder, selections: Sequence[ResponseSelection]) -> Scores
         return ranked
     contexts = [context_text(selection.context) for selection in selections]
     spoken = (text for selection in selections for text in selection.responses)
-    vectors = TextVectors(encoder, (*contexts, *spoken))
+    asked = TextVectors(encoder, contexts, "query")
+    vectors = TextVectors(encoder, spoken, "document")
     return [
-        row_cosines(vectors.of(selection.responses), vectors.of([context]))
+        row_cosines(vectors.of(selection.responses), asked.of([context]))
         for context, selection in zip(contexts, selections, strict=True)
     ]
 

@@ -14,8 +14,8 @@ role from other dialogues. What says the same as the true response is correct as
 candidates, but only one copy counts as correct.
 """
 
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,14 @@ OFFICIAL = "official"  # the setting that follows DSE's program
 _Scores = dict[str, float]
 
 
+class _Vectors:
+    """The vectors of what asks, and of what answers it."""
+
+    def __init__(self, encoder: Encoder, queries: Iterable[str], responses: Iterable[str]) -> None:
+        self.queries = TextVectors(encoder, queries, "query")
+        self.responses = TextVectors(encoder, responses, "document")
+
+
 def load_pairs(part: CorpusPart) -> Problem:
     """Load pairs of an utterance and the response to it."""
     spoken = [
@@ -58,7 +66,7 @@ def load_pairs(part: CorpusPart) -> Problem:
     official = spoken[: len(pairs)]
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
-        vectors = TextVectors(encoder, (text for pair in (*pairs, *official) for text in pair))
+        vectors = _Vectors(encoder, *zip(*pairs, *official, strict=True))
         orders = [np.random.default_rng([seed]).permutation(len(pairs)) for seed in seeds]
         repeats = [
             _mean_of_blocks(vectors, [pairs[place] for place in order], official=False)
@@ -78,9 +86,7 @@ def load_pairs(part: CorpusPart) -> Problem:
     )
 
 
-def _mean_of_blocks(
-    vectors: TextVectors, pairs: Sequence[tuple[str, str]], official: bool
-) -> _Scores:
+def _mean_of_blocks(vectors: _Vectors, pairs: Sequence[tuple[str, str]], official: bool) -> _Scores:
     scores = []
     for start in range(0, len(pairs) - BLOCK + 1, BLOCK):
         queries, responses = zip(*pairs[start : start + BLOCK], strict=True)
@@ -91,7 +97,9 @@ def _mean_of_blocks(
             )
             correct, ignored = offered[:, None] == offered, asked[:, None] == offered
         scores.append(
-            selection_scores(vectors.of(queries), vectors.of(responses), correct, ignored)
+            selection_scores(
+                vectors.queries.of(queries), vectors.responses.of(responses), correct, ignored
+            )
         )
     return {metric: float(np.mean([item[metric] for item in scores])) for metric in scores[0]}
 
@@ -108,9 +116,10 @@ def load_contexts(part: CorpusPart) -> Problem:
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
         repeats = [draw(seed) for seed in seeds]
-        vectors = TextVectors(
-            encoder, (text for item in repeats for selection in item for text in _texts(selection))
-        )
+        drawn = list(chain.from_iterable(repeats))
+        contexts = chain.from_iterable(map(_contexts, drawn))
+        spoken = (text for selection in drawn for text in selection.responses)
+        vectors = _Vectors(encoder, contexts, spoken)
         results = []
         for setting in ("", OFFICIAL):
             scores = [
@@ -151,26 +160,19 @@ def selections_of(
     return draw, {**sizes, "candidates": task_texts.OTHERS + 1}
 
 
-def _texts(selection: ResponseSelection) -> tuple[str, ...]:
-    """List what is embedded of a selection.
-
-    The end of its context, its beginning, and the candidates.
-    """
+def _contexts(selection: ResponseSelection) -> tuple[str, str]:
+    """Return the end of a context and its beginning."""
     context = " ".join(turn.content for turn in selection.context)
-    return (
-        last_words(context, CONTEXT_WORDS),
-        first_words(context, CONTEXT_WORDS),
-        *selection.responses,
-    )
+    return last_words(context, CONTEXT_WORDS), first_words(context, CONTEXT_WORDS)
 
 
-def _scored(vectors: TextVectors, selection: ResponseSelection, setting: str) -> _Scores:
-    end, beginning, *responses = _texts(selection)
-    if setting != OFFICIAL:
-        return selection_scores(
-            vectors.of([end]), vectors.of(responses), [task_texts.correct_candidates(selection)]
-        )
-    candidates = (responses[selection.correct[0]], *responses)
+def _scored(vectors: _Vectors, selection: ResponseSelection, setting: str) -> _Scores:
+    (context, beginning), responses = _contexts(selection), selection.responses
+    correct = task_texts.correct_candidates(selection)
+    if setting == OFFICIAL:
+        context = beginning
+        responses = (responses[selection.correct[0]], *responses)
+        correct = np.arange(len(responses)) == 0
     return selection_scores(
-        vectors.of([beginning]), vectors.of(candidates), [np.arange(len(candidates)) == 0]
+        vectors.queries.of([context]), vectors.responses.of(responses), [correct]
     )

@@ -20,11 +20,14 @@ FEWEST_TURNS = 2  # in a context; a single turn is an utterance
 
 
 class TextVectors:
-    """The vectors of texts, each distinct text encoded once."""
+    """The vectors of texts, each distinct text encoded once.
 
-    def __init__(self, encoder: Encoder, texts: Iterable[str]) -> None:
+    They are utterances, or queries and documents, which a model may want prompts before.
+    """
+
+    def __init__(self, encoder: Encoder, texts: Iterable[str], kind: str = "utterances") -> None:
         self._places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-        self._vectors = encoder.encode_utterances(list(self._places))
+        self._vectors = getattr(encoder, f"encode_{kind}")(list(self._places))
 
     def of(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors of some of them, ``(N, D)``."""
