@@ -95,28 +95,43 @@ def test_killed_and_resumed_it_ends_in_the_same_weights(tiny_bert, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("machines", [1, 2])
-def test_two_processes_have_the_gradients_of_one(tiny_bert, tmp_path, start, machines):
+@pytest.mark.parametrize(
+    ("processes", "more", "tolerance"),
+    [
+        (2, {}, 1e-5),  # on two machines
+        (2, {"gradient_accumulation_steps": 2, "bf16": True}, 2**-7),
+        (4, {"gradient_accumulation_steps": 2, "method": "dse", "num_negatives": None}, 1e-5),
+    ],
+)
+def test_processes_have_the_gradients_and_figures_of_one(
+    tiny_bert, tmp_path, start, processes, more, tolerance
+):
     # One plain gradient step of size 1: the difference of the weights is the gradient.
     plain = {"max_steps": 1, "optim": "sgd", "learning_rate": 1.0, "lr_scheduler_type": "constant"}
-    step = settings(tiny_bert, **plain, max_grad_norm=0, dropout=0, max_tokens=40)
+    dev = {"dev_split": "test", "max_dev_dialogues": 9, "checkpoint_selection": "contrastive_loss"}
+    step = {**plain, **dev, "save_steps": 1, "max_grad_norm": 0, "dropout": 0, "max_tokens": 40}
+    step = settings(tiny_bert, **step) | more
+    step = {name: value for name, value in step.items() if value is not None}
     train(tmp_path / "one", **step)
-    words = words_of(tmp_path / "two", **{**step, "per_device_train_batch_size": 4})
-    if machines == 2:
+    words = words_of(tmp_path / "all", **{**step, "per_device_train_batch_size": 8 // processes})
+    if not more:
         printed_afresh(of_two_ranks(COMMAND, machines=2), "train", *words)
     else:
-        launch = (
-            "launch --multi_gpu --num_processes 2 --num_machines 1 --mixed_precision no "
-            "--dynamo_backend no"
-        )
+        launch = f"launch --multi_gpu --num_processes {processes} --num_machines 1"
         command = [sys.executable, "-m", "accelerate.commands.accelerate_cli", *launch.split()]
+        command += ["--mixed_precision", "no", "--dynamo_backend", "no", SCRIPTS / "train.py"]
         environment = {**os.environ, "ACCELERATE_USE_CPU": "true"}
-        subprocess.run([*command, SCRIPTS / "train.py", *words], check=True, env=environment)
-    assert report_of(tmp_path / "two")["processes"] == 2
-    assert report_of(tmp_path / "two")["truncation"] == report_of(tmp_path / "one")["truncation"]
-    one, two = weights_of(tmp_path / "one"), weights_of(tmp_path / "two")
-    assert max(float((one[name] - two[name]).abs().max()) for name in one) < 1e-5
-    assert (one[f"encoder.{LAYER}"] - start[LAYER]).abs().max() > 1e-3
+        subprocess.run([*command, *words], check=True, env=environment)
+    one, every = (report_of(tmp_path / name) for name in ("one", "all"))
+    assert every["processes"] == processes
+    assert every["truncation"] == one["truncation"]
+    figures = [values_of(tmp_path / name, "eval_contrastive_loss") for name in ("one", "all")]
+    assert figures[1] == pytest.approx(figures[0], rel=tolerance)
+    one, every = weights_of(tmp_path / "one"), weights_of(tmp_path / "all")
+    gradients = [weights[f"encoder.{LAYER}"] - start[LAYER] for weights in (one, every)]
+    assert gradients[0].abs().max() > 1e-3
+    difference = max(float((one[name] - every[name]).abs().max()) for name in one)
+    assert difference < tolerance * max(1.0, float(gradients[0].abs().max()))
 
 
 ASTRAY = """

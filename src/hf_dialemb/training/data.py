@@ -116,7 +116,7 @@ def make_examples(
     examples: Any = method.examples(dialogues, config, args.seed)
     for note in examples.notes:
         report(note)
-    check_number(args, part, len(examples))
+    check_number(args, method, part, len(examples))
     with args.main_process_first():
         if labels := getattr(examples, "label_texts", None):
             examples.label_vectors = label_vectors(labels, config.label_encoder)
@@ -127,16 +127,19 @@ def make_examples(
     return examples  # type: ignore[no-any-return]
 
 
-def check_number(args: Any, part: str, count: int) -> None:
-    """Raise InputError for fewer examples than one step takes over all processes."""
-    name = f"per_device_{part}_batch_size"
-    size = getattr(args, name)
-    if args.dataloader_drop_last and count < size * args.world_size:
-        processes = f" on each of {args.world_size} processes" if args.world_size > 1 else ""
-        of = "" if part == "train" else " of the dev split"
+def check_number(args: Any, method: Method, part: str, count: int) -> None:
+    """Raise InputError for fewer examples than a step takes over all processes, or than compare."""
+    size = args.per_device_train_batch_size
+    if part == "eval" and method.in_batch_negatives and count < 2:
         raise InputError(
-            f"{name}: got {size}{processes}, but there are {count} examples{of}; lower it or add "
-            "data"
+            f"{method.name}: got {count} example to measure, expected two, as one is the other's "
+            "negative; add dialogues"
+        )
+    if part == "train" and args.dataloader_drop_last and count < size * args.world_size:
+        processes = f" on each of {args.world_size} processes" if args.world_size > 1 else ""
+        raise InputError(
+            f"per_device_train_batch_size: got {size}{processes}, but there are {count} examples; "
+            "lower it or add data"
         )
 
 

@@ -179,7 +179,8 @@ class TrainingSettings(TrainingArguments):
 
     def __post_init__(self) -> None:
         check_ranges(self, _TRAINING_RANGES)
-        self.fsdp = {"true": True, "false": None}.get(str(self.fsdp).lower(), self.fsdp)  # type: ignore[assignment]
+        named: dict[str, Any] = {"true": True, "false": None}
+        self.fsdp = named.get(str(self.fsdp).lower(), self.fsdp)
         if not (self.output_dir or "").strip():
             raise InputError("output_dir: got nothing, expected a folder; name one")
         if self.max_steps == 0:
@@ -187,6 +188,8 @@ class TrainingSettings(TrainingArguments):
                 "max_steps: got 0, expected at least 1, or -1 for as many as the epochs have; "
                 "change it"
             )
+        if str(self.resume_from_checkpoint).lower() == "true":
+            self.resume_from_checkpoint = None  # as a run does
         _refuse(self, _WITHOUT_EFFECT_ON_A_RUN)
         # transformers refuses bf16 on a machine without accelerator unless the CPU is asked for.
         self.use_cpu = self.use_cpu or not torch.accelerator.is_available()
@@ -194,6 +197,9 @@ class TrainingSettings(TrainingArguments):
             super().__post_init__()  # type: ignore[no-untyped-call]
         except (ValueError, TypeError, ImportError, RuntimeError) as error:
             raise InputError(f"{' '.join(str(error).split())}; correct the setting") from None
+        # `accelerate config` may have chosen another precision than the arguments
+        self.bf16 = self.mixed_precision == "bf16"
+        self.fp16 = self.mixed_precision == "fp16"
         check_arguments(self)
 
 
@@ -214,7 +220,10 @@ class Settings:
 
     @property
     def sample_seed(self) -> int:
-        """The seed that draws ``max_dialogues``: ``data_seed``, or the seed of everything else."""
+        """The seed that draws ``max_dialogues``: ``data_seed``, or the seed of everything else.
+
+        Trainer's sampler has the same.
+        """
         return (
             self.training.seed if self.training.data_seed is None else int(self.training.data_seed)
         )

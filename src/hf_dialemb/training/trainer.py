@@ -19,7 +19,6 @@ from transformers.trainer_utils import (
     EvalLoopOutput,
     EvalPrediction,
     PredictionOutput,
-    get_last_checkpoint,
     rotate_checkpoints,
 )
 
@@ -34,7 +33,7 @@ from . import optimizing
 from .data import Collator, EpochSampler, ExampleDataset, make_examples
 from .dialogues import unified
 from .measuring import labels_of, measure, vectors_of
-from .resuming import COMPLETE, out_of_patience
+from .resuming import COMPLETE, last_complete_checkpoint, out_of_patience
 from .settings import RunArguments, check_arguments
 from .training_record import write_record
 
@@ -133,6 +132,9 @@ class DialogueTrainer(Trainer):
             processing_class=processing_class,
             **kwargs,
         )
+        # `accelerate config` may have chosen another precision than the arguments
+        self.args.bf16 = self.accelerator.mixed_precision == "bf16"
+        self.args.fp16 = self.accelerator.mixed_precision == "fp16"
         self.model_init = model_init
 
     def call_model_init(self, trial: Any = None) -> Any:
@@ -201,14 +203,19 @@ class DialogueTrainer(Trainer):
         self.started = self.started or time.time()
         last = resume_from_checkpoint
         if last is True:
-            last = get_last_checkpoint(str(self.args.output_dir))
+            with self.args.main_process_first():
+                last = last_complete_checkpoint(Path(str(self.args.output_dir)))
+            if last is None:
+                raise InputError(
+                    f"resume_from_checkpoint: got True, but {self.args.output_dir} has no "
+                    "checkpoint that is whole; leave it out"
+                )
         self.resumed = Path(last) if last else None
-        return super().train(resume_from_checkpoint, *args, **kwargs)
+        return super().train(str(last) if last else None, *args, **kwargs)
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Sampler[int]:
-        sampler = EpochSampler(
-            self.examples, self._train_batch_size * self.args.world_size, self.args.seed
-        )
+        seed = self.args.seed if self.args.data_seed is None else self.args.data_seed
+        sampler = EpochSampler(self.examples, self._train_batch_size * self.args.world_size, seed)
         cast("ExampleDataset", self.train_dataset).sampler = sampler
         return sampler
 
@@ -316,7 +323,8 @@ class DialogueTrainer(Trainer):
         The metrics are ``eval_loss``, also as ``eval_contrastive_loss``;
         ``eval_contrastive_accuracy`` (share of intact dialogues that rank first, over speakers);
         for the paper's protocol alone, ``eval_dev_purity``; those of ``compute_metrics``; and
-        ``eval_runtime``.
+        ``eval_runtime``. None depends on the batch or the number of processes: where the other
+        examples of a batch are the negatives, these are at most 63 others, always the same.
 
         Args:
             eval_dataset: Dialogues in any form, a dict of several sets, or the name of a set that
@@ -336,18 +344,20 @@ class DialogueTrainer(Trainer):
     def predict(
         self, test_dataset: Any, ignore_keys: Any = None, metric_key_prefix: str = "test"
     ) -> PredictionOutput:
-        """Embed N dialogues in any form.
+        """Embed N dialogues in any form, or those of ``eval_dataset``.
 
         Return their embeddings (N, D) float32, their first domains as labels, and the metrics of
         `evaluate`. Where the dialogues are too few or too short for the method's loss, there is
         none among the metrics, and a warning says so.
         """
-        dialogues = load_dialogues(test_dataset, **self.run.reading())
-        try:
-            dataset = self._dataset(dialogues, "eval")
-        except InputError as error:
-            logger.warning("No loss is measured: %s", error)
-            dataset = ExampleDataset(Examples([]), dialogues)
+        dataset = test_dataset
+        if not isinstance(test_dataset, ExampleDataset):
+            dialogues = load_dialogues(test_dataset, **self.run.reading())
+            try:
+                dataset = self._dataset(dialogues, "eval")
+            except InputError as error:
+                logger.warning("No loss is measured: %s", error)
+                dataset = ExampleDataset(Examples([]), dialogues)
         return super().predict(dataset, ignore_keys, metric_key_prefix)
 
     def evaluation_loop(
@@ -360,7 +370,7 @@ class DialogueTrainer(Trainer):
     ) -> EvalLoopOutput:
         """Measure the batches of a data loader, and embed its dialogues where this is asked for."""
         dataset = dataloader.dataset
-        metrics = measure(self, dataloader)
+        metrics = measure(self, dataset)
         labels = labels_of(dataset.dialogues)
         vectors: Any = None if prediction_loss_only else vectors_of(self, dataset.dialogues)
         if self.compute_metrics is not None:

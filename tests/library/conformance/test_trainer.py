@@ -10,8 +10,10 @@ from transformers import EarlyStoppingCallback, TrainerCallback, TrainingArgumen
 import hf_dialemb
 from hf_dialemb import DialogueTrainer
 from hf_dialemb.errors import InputError
+from hf_dialemb.methods import get_method
 from hf_dialemb.methods.dial2vec import Dial2VecModel
 from hf_dialemb.methods.dse import DSEModel
+from hf_dialemb.storage.run_folder import RunFolder
 from hf_dialemb.training.arguments import make_settings
 
 QUIET = {"report_to": "none", "disable_tqdm": True, "use_cpu": True, "logging_steps": 1}
@@ -110,6 +112,71 @@ def test_predictions_are_embeddings(training, sample_dialogues, model_class):
     )
     assert np.abs(output.predictions - vectors).max() <= 1e-5
     assert {"test_loss", "test_runtime", "test_samples_per_second"} <= output.metrics.keys()
+
+
+@pytest.mark.habit("Trainer.predict(trainer.eval_dataset)", "works as evaluate does")
+def test_predictions_of_the_measured_set_have_its_loss(training, sample_dialogues):
+    trainer = training(eval_dataset=sample_dialogues[:5])
+    output = trainer.predict(trainer.eval_dataset)
+    assert output.predictions.shape == (5, 16)
+    assert output.metrics["test_loss"] == trainer.evaluate()["eval_loss"]
+
+
+@pytest.mark.habit("per_device_eval_batch_size", "changes no figure, for each method")
+@pytest.mark.parametrize("name", ["dse", "dialog2flow", "turns", "dialogue_cse", "dial2vec"])
+def test_no_figure_depends_on_the_batch(name, tiny_bert, sample_dialogues, tmp_path):
+    hard = {"contrast": "hard"} if name == "dialog2flow" else {}
+    model, tokenizer = get_method(name).model_class.from_backbone(tiny_bert, **hard)
+    measured = []
+    for size in (3, 64):
+        arguments = TrainingArguments(str(tmp_path), per_device_eval_batch_size=size, **QUIET)
+        trainer = DialogueTrainer(model, arguments, processing_class=tokenizer)
+        measured.append(trainer.evaluate(sample_dialogues[:12]))
+    for figure in ("eval_loss", "eval_contrastive_accuracy"):
+        assert measured[0][figure] == pytest.approx(measured[1][figure], abs=1e-5)
+
+
+@pytest.mark.habit("ACCELERATE_MIXED_PRECISION, accelerate config", "the record says what ran")
+@pytest.mark.parametrize("precision", ["no", "bf16"])
+def test_the_record_says_which_precision_ran(
+    precision, training, tiny_bert, sample_dialogues, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", precision)
+    trainer = training(arguments={"max_steps": 1})
+    trainer.train()
+    trainer.save_model(str(tmp_path / "mine"))
+    options = {"backbone": tiny_bert, "max_steps": 1, "save_strategy": "no", "disable_tqdm": True}
+    hf_dialemb.train("dse", sample_dialogues[:8], output_dir=tmp_path / "own", **options)
+    for name in ("mine", "own"):
+        assert RunFolder(tmp_path / name).settings()["bf16"] == (precision == "bf16")
+
+
+@pytest.mark.habit("TrainingArguments(data_seed=N)", "the seed of the sampler")
+def test_the_order_of_examples_has_a_seed_of_its_own(training):
+    orders = []
+    for seeds in ({"seed": 1, "data_seed": 2}, {"seed": 2}, {"seed": 1}):
+        orders.append(list(training(arguments=seeds)._get_train_sampler()))
+    assert orders[0] == orders[1] != orders[2]
+
+
+@pytest.mark.habit("train(resume_from_checkpoint=True)", "goes on; a run does so by itself")
+def test_a_training_goes_on_from_its_last_whole_checkpoint(
+    training, tiny_bert, sample_dialogues, tmp_path
+):
+    saving = {"max_steps": 3, "save_steps": 1, "dataloader_drop_last": True}
+    with pytest.raises(InputError, match="has no checkpoint that is whole"):
+        training(arguments=saving).train(resume_from_checkpoint=True)
+    whole = training(arguments=saving)
+    whole.train()
+    (tmp_path / "run/checkpoint-3/complete").unlink()
+    trainer = training(arguments=saving)
+    trainer.train(resume_from_checkpoint=True)
+    assert trainer.resumed.name == "checkpoint-2"
+    expected = whole.model.state_dict()
+    assert all(value.equal(expected[name]) for name, value in trainer.model.state_dict().items())
+    options = {"backbone": tiny_bert, "max_steps": 1, "resume_from_checkpoint": True}
+    run = hf_dialemb.train("dse", sample_dialogues[:8], output_dir=tmp_path / "own", **options)
+    assert run.report()["steps"] == 1
 
 
 @pytest.mark.habit("load_best_model_at_end and EarlyStoppingCallback", "work by eval_loss")
