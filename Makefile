@@ -148,7 +148,6 @@ results: setup
 	done
 	$(BIN)/python benchmarks/dial2vec_step.py --steps 2 --output docs/results/dial2vec_step.json
 	$(BIN)/python benchmarks/utterance_step.py --output docs/results/utterance_step.json
-	$(BIN)/python benchmarks/granularity_sampling.py --output docs/results/granularity_sampling.json
 	$(BIN)/python benchmarks/flow.py --output docs/results/flow.json
 	$(BIN)/python benchmarks/render.py
 

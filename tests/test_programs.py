@@ -83,7 +83,6 @@ RUNS: dict[str, tuple[str, dict[str, object]]] = {
     ),
     "flow": ("--utterances 300 --beside 200 --rounds 1 --output OUT", {}),
     "habits": ("--only test_published.py --output OUT", {}),
-    "granularity_sampling": ("--responses 600 --beside 300 --checked 20 --output OUT", {}),
     "index_scale": (
         "--vectors 600 --output OUT",
         {"QUERIES": 3, "CORPUS": "sample", "answer_of": here},

@@ -35,6 +35,7 @@ from hf_dialemb.evaluation.results.rows import (
     with_ties,
     write_results,
 )
+from hf_dialemb.evaluation.tasks.sampling import mean_interval
 from hf_dialemb.metrics.alignment_uniformity import alignment_uniformity
 from hf_dialemb.metrics.dialogue_retrieval import retrieval_scores
 from hf_dialemb.metrics.purity import cluster_purity
@@ -100,7 +101,7 @@ def test_ties_are_told_from_differences_by_pairs_of_items(tmp_path):
     noise = np.random.default_rng(0).normal(size=400)
     scores = {
         "best": 60 + noise,
-        "above": 60 + noise - 0.01,
+        "above": 60 + noise - 2,
         "level": 60 + noise - 0.01 * np.sign(noise[::-1]),
     }
     scores |= {"shorter": 60 + noise[:300], "single": [60.0]}
@@ -115,6 +116,33 @@ def test_ties_are_told_from_differences_by_pairs_of_items(tmp_path):
         "shorter": (),
         "single": (),
     }
+
+
+SCORED = {
+    "rare": lambda generator, size: generator.random(size) < 0.02,
+    "half": lambda generator, size: generator.random(size) < 0.5,
+    "ranks": lambda generator, size: 1 / generator.integers(1, 101, size),
+    "precisions": lambda generator, size: np.minimum(1, 3 * generator.random(size)),
+    "near 1": lambda generator, size: generator.beta(8, 2, size),
+}
+
+
+@pytest.mark.parametrize("size", [3, 5, 10, 30])
+@pytest.mark.parametrize("population", [*SCORED, "differences", "seeds"])
+def test_intervals_hold_the_true_mean_at_least_92_times_of_100(population, size):
+    generator = np.random.default_rng(0)
+    bounds = None if population == "seeds" else (0.0, 1.0)
+    if population == "seeds":
+        drawn, truth = generator.normal(60, 2, (2_000, size)), 60
+    elif population == "differences":
+        chances = generator.random((2_000, size))
+        drawn, truth, bounds = (chances < 0.1) * 1.0 - (chances > 0.95), 0.05, (-1.0, 1.0)
+    else:
+        drawn = SCORED[population](generator, (2_000, size)) * 1.0
+        truth = SCORED[population](generator, (10_000, 300)).mean()
+    ends = np.array([mean_interval(values, bounds) for values in drawn])
+    assert ((ends[:, 0] <= truth) & (truth <= ends[:, 1])).mean() >= 0.92
+    assert mean_interval(drawn[0, :2], bounds) is None
 
 
 def test_merging_keeps_the_latest_figure_and_mixes_no_two_files():

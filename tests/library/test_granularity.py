@@ -33,7 +33,7 @@ def draws(
 
 @pytest.fixture(scope="module")
 def pool() -> Segments:
-    return Segments(clustered(20_000), sample_size=4096)
+    return Segments(clustered(20_000))
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def places(pool) -> dict[int, np.ndarray]:
     return {row: np.argsort([row, *ranked(pool.vectors, row)]) - 1 for row in rows}
 
 
-@pytest.mark.parametrize(("count", "levels"), [(101, 5), (1200, 5), (97, 3), (40, 1), (6, 5)])
+@pytest.mark.parametrize(("count", "levels"), [(101, 5), (1000, 5), (97, 3), (40, 1), (6, 5)])
 def test_exact_segments_are_those_of_a_ranking(count, levels):
     vectors = clustered(count)
     segments = Segments(vectors, levels)
@@ -61,16 +61,15 @@ def test_exact_segments_are_those_of_a_ranking(count, levels):
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_sampled_bounds_draw_from_the_true_segment_and_all_of_it(pool, places, level):
+def test_a_sample_draws_from_the_true_segment_and_all_of_it(pool, places, level):
     drawn = draws(pool, places, level, 75, np.random.default_rng(level))
     ranks = np.array([places[row][drawn[number]] for number, row in enumerate(places)])
     parts = ranks * 5 / (len(pool) - 1) - (level - 1)  # 0 to 1 within the segment
     inside = (parts >= 0) & (parts < 1)
-    assert inside.mean() >= 0.96
+    assert inside.mean() >= 0.94
     shares = np.bincount((parts[inside] * 10).astype(int), minlength=10) / inside.sum()
-    assert (
-        np.abs(shares - 0.1).max() < 0.015
-    )  # four standard errors, and the bounds' own error at the ends
+    assert np.abs(shares[1:-1] - 0.1).max() < 0.015  # four standard errors
+    assert (shares[[0, -1]] > 0.07).all()  # the sample's own error at the ends
 
 
 def test_draws_depend_on_the_generator_and_hold_no_row_twice(pool):
@@ -81,27 +80,23 @@ def test_draws_depend_on_the_generator_and_hold_no_row_twice(pool):
         assert 0 <= drawn.min() <= drawn.max() < len(pool)
         assert (drawn != rows[:, None]).all()
         assert (np.diff(np.sort(drawn, axis=1), axis=1) > 0).all()
-    for make in (
-        lambda seed: Segments(clustered(3000), sample_size=500, seed=seed).bounds,
-        lambda seed: pool.draw(7, 3, 9, np.random.default_rng([1, seed])),
-    ):
-        assert (make(0) == make(0)).all()
-        assert (make(0) != make(1)).any()
+    first, second, other = (pool.draw(7, 3, 9, np.random.default_rng(seed)) for seed in (0, 0, 1))
+    assert (first == second).all()
+    assert (first != other).any()
 
 
-@pytest.mark.parametrize("sample_size", [1500, 1000])
-def test_a_tie_across_a_bound_is_shared_at_random(sample_size):
+def test_a_tie_across_a_bound_is_shared_at_random():
     generator = np.random.default_rng(0)
     vectors = np.eye(1, 8).repeat(3000, axis=0)
     vectors[1000:] = generator.standard_normal((2000, 8))
     vectors[1000:, 0] = -np.abs(vectors[1000:, 2])
     # 999 are equal to the first, 600 fit in a segment
-    segments = Segments(vectors, sample_size=sample_size)
+    segments = Segments(vectors)
     first = draws(segments, [0] * 60, 1, 50, generator)
     second = draws(segments, [0] * 60, 2, 50, generator)
     assert (first < 1000).all()
     assert len(np.unique(first)) > 900
-    assert (second < 1000).mean() == pytest.approx(399 / 600, abs=0.04)
+    assert (second < 1000).mean() == pytest.approx(399 / 600, abs=0.05)
     assert len(np.unique(second[second < 1000])) > 700
 
 

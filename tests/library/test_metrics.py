@@ -3,6 +3,8 @@
 What is odd, and what is refused.
 """
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 from given_vectors import clouds, copies, corners
@@ -64,20 +66,52 @@ def test_means_over_runs_and_draws(random):
 @pytest.mark.parametrize("make", [clouds, corners])
 def test_figures_of_queries_are_scipys_and_scikit_learns(random, make):
     vectors, labels = make(random)
-    spearman, precision, reciprocal, cosines = [], [], [], cosine_similarity(vectors).round(9)
+    spearman, precision, cosines = [], [], cosine_similarity(vectors).round(9)
     for row in range(len(labels)):
         kept = np.arange(len(labels)) != row
         scores, same = cosines[row][kept], (labels == labels[row])[kept]
         if same.any():  # labels of one member are left out
             spearman.append(np.nan_to_num(spearmanr(scores, same).statistic))
-            precision.append(sklearn_metrics.average_precision_score(same, scores))
-            reciprocal.append(1 / (1 + (scores[~same] >= scores[same].max()).sum()))
+            orders = [random.permutation(len(same)) for _ in range(1 if make is clouds else 400)]
+            ranked = [same[order][np.argsort(-scores[order], kind="stable")] for order in orders]
+            precision.append(np.mean([precision_of(hits) for hits in ranked]))
     assert relatedness.query_relatedness(vectors, labels)["spearman"] == pytest.approx(
         np.mean(spearman), abs=1e-10
     )
     found = retrieval_scores(vectors, labels)
-    assert found["map"] == pytest.approx(np.mean(precision), abs=1e-12)
-    assert found["mrr"] == pytest.approx(np.mean(reciprocal), abs=1e-12)
+    exact = {"abs": 1e-12 if make is clouds else 2e-3}
+    assert found["map"] == pytest.approx(np.mean(precision), **exact)
+
+
+def precision_of(hits):
+    """Return the average precision of relevant candidates in an order."""
+    return sklearn_metrics.average_precision_score(hits, -np.arange(len(hits)))
+
+
+def test_figures_are_means_over_all_orders_of_ties(random):
+    for _ in range(12):
+        scores, relevant = random.integers(0, 3, 6).astype(float), random.permutation(6) < 2
+        figures = []
+        for order in permutations(range(6)):
+            hits = relevant[sorted(order, key=lambda place: -scores[place])]
+            ranks = 1 + np.flatnonzero(hits)
+            wrong = 1 + (~hits[: ranks[0]]).sum()  # as the other right ones are left out
+            gain = sklearn_metrics.ndcg_score([hits], [-np.arange(6)], k=2)
+            figures.append((precision_of(hits), 1 / ranks[0], (ranks <= 2).mean(), wrong, gain))
+        precision, reciprocal, share, _, gain = np.mean(figures, axis=0)
+        among_wrong = np.array(figures)[:, 3]
+        ordered, positives = np.sort(scores), np.sort(scores[relevant])
+        assert shared.average_precision(ordered, positives) == pytest.approx(precision, abs=1e-12)
+        assert shared.reciprocal_rank(ordered, positives) == pytest.approx(reciprocal, abs=1e-12)
+        assert shared.expected_share(2, scores, relevant) == pytest.approx(share, abs=1e-12)
+        assert ndcg([scores], [relevant], 2) == pytest.approx(gain, abs=1e-12)
+        directions = np.stack([np.cos(scores / 2), np.sin(scores / 2)], axis=1)
+        selected = selection_scores([[0.0, 1.0]], directions, [relevant])
+        followed = next_utterance_scores([scores], [relevant])
+        assert followed["mrr"] == pytest.approx((1 / among_wrong).mean(), abs=1e-12)
+        assert followed["hits1"] == pytest.approx((among_wrong == 1).mean(), abs=1e-12)
+        assert selected["mrr"] == pytest.approx(followed["mrr"], abs=1e-12)
+        assert selected["top1"] == pytest.approx(followed["hits1"], abs=1e-12)
 
 
 def test_pair_relatedness_is_near_the_spearman_of_all_pairs(random):
@@ -166,13 +200,7 @@ def test_ndcg_selection_and_ranking_are_those_of_scikit_learn(random):
     for _ in range(30):
         vectors, labels = corners(random, count=40, labels=2)
         query, candidates, relevant = vectors[0], vectors[1:], labels[1:] == 0
-        cosines = cosine_similarity([query], candidates).round(9)
-        precision = sklearn_metrics.label_ranking_average_precision_score([relevant], cosines)
-        reciprocal = 1 / (1 + (cosines[0][~relevant] >= cosines[0][relevant].max()).sum())
-        expected = pytest.approx(
-            {"average_precision": precision, "reciprocal_rank": reciprocal}, abs=1e-12
-        )
-        assert ranking_scores(query, candidates, relevant) == expected
+        expected = pytest.approx(ranking_scores(query, candidates, relevant), abs=1e-12)
         order = random.permutation(39)
         assert ranking_scores(3 * query, 5 * candidates[order], relevant[order]) == expected
 

@@ -19,6 +19,7 @@ from hf_dialemb.methods.ranker import encode_responses, load_ranker
 from hf_dialemb.training.arguments import make_settings, read_words
 from hf_dialemb.training.data import response_vectors
 from hf_dialemb.training.dialogues import dev_dialogues, training_dialogues
+from hf_dialemb.training.settings import RunArguments
 
 BASE = {"use_cpu": True, "output_dir": "run", "corpus": "missing.jsonl"}
 CHOICE = {"dev_split": "dev", "checkpoint_selection": "contrastive_loss"}
@@ -169,6 +170,12 @@ def test_a_training_that_goes_astray_says_so_and_saves_nothing(
             tmp_path / "run", backbone=tiny_bert, corpus=tmp_path / "calls.jsonl", **steps, **leap
         )
     assert not (tmp_path / "run" / "model.safetensors").exists()
+
+
+def test_dialogues_that_all_say_the_same_are_refused(sample_dialogues):
+    run, same = RunArguments(corpus=[]), sample_dialogues[:1] * 250
+    with pytest.raises(InputError, match="got 250 that all say the same, expected different ones"):
+        training_dialogues(run, get_method(run.method), 0, print, same)
 
 
 def test_a_tokenizer_pads_with_its_last_token_and_refuses_no_text(

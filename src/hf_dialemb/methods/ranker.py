@@ -165,7 +165,6 @@ class RankingExamples(Examples):
             others = drawn + (drawn >= response)
         else:
             if self._segments is None:
-                # from the same sample of responses for every seed of the run
                 self._segments = Segments(self.response_vectors, self.config.num_granularities)
             others = self._segments.draw(response, self.config.granularity, count, generator)
         turns = self.dialogues[number].turns

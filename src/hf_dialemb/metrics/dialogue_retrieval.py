@@ -16,10 +16,9 @@ def retrieval_scores(embeddings: ArrayLike, labels: ArrayLike) -> dict[str, Any]
     Every dialogue is a query against all others.
 
     Those of a dialogue's label are relevant (dial2vec, section 4.1). A dialogue whose label nobody
-    else carries is skipped. Figures never depend on the order of the input. Dialogues of equal
-    cosine (to 1e-9) count together for average precision; the first relevant one is placed after
-    the irrelevant ones that it ties with. A zero vector has cosine 0 with everything. Memory is
-    ``O(N)``, time that of sorting N rows of N.
+    else carries is skipped. Figures never depend on the order of the input: where dialogues have
+    equal cosines (to 1e-9), they are means over all orders of these. A zero vector has cosine 0
+    with everything. Memory is ``O(N)``, time that of sorting N rows of N.
     """
     (precision, reciprocal), skipped = query_scores(
         embeddings, labels, average_precision, reciprocal_rank

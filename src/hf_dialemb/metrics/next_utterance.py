@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .vectors import expected_recall, expected_reciprocal_rank, places, require
+from .vectors import Places, expected_recall, expected_reciprocal_rank, places, require
 
 # numbers of candidates of recall, beside all of them, as in the literature on Ubuntu
 SIZES = (2, 10)
@@ -47,22 +47,21 @@ def example_scores(
     """
     require(ties in (EXPECTED, OFFICIAL), "ties", repr(ties), f"{EXPECTED!r} or {OFFICIAL!r}")
     values, right, counts = _padded(scores, correct)
-    best = np.where(right, values, -np.inf).max(axis=1, keepdims=True)
     wrong = ~right & (np.arange(values.shape[1]) < counts[:, None])
     order = wrong.cumsum(axis=1)  # the number of a wrong candidate among the wrong ones
     fewest, most = int(counts.min()), int(counts.max())
 
-    def placed(counted: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        ahead, tied = places(values, best, counted)
-        return ahead, tied if ties == EXPECTED else np.zeros_like(tied)
+    def placed(counted: NDArray[np.bool_]) -> Places:
+        at = places(values, right, counted)
+        return at if ties == EXPECTED else at._replace(wrong=np.zeros_like(at.wrong))
 
     among_all = placed(wrong)
-    figures = {"mrr": expected_reciprocal_rank(*among_all), "hits1": expected_recall(1, *among_all)}
+    figures = {"mrr": expected_reciprocal_rank(among_all), "hits1": expected_recall(1, among_all)}
     for size in sorted(
         {*(size for size in SIZES if size <= fewest), *((most,) if fewest == most else ())}
     ):
         among = placed(wrong & (order < size))
-        figures |= {f"r{size}@{k}": expected_recall(k, *among) for k in KS if k < size}
+        figures |= {f"r{size}@{k}": expected_recall(k, among) for k in KS if k < size}
     return figures
 
 

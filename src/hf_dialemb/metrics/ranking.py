@@ -46,10 +46,8 @@ def mean_ranking_scores(
 
     The measure of DialogueCSE, section 5.1.2.
 
-    Figures never depend on the order of candidates. Candidates of equal cosine (to 1e-9) count
-    together for average precision, as in scikit-learn's ``label_ranking_average_precision_score``.
-    The first relevant candidate is placed after the irrelevant ones that it ties with. A zero
-    vector has cosine 0 with everything.
+    Figures never depend on the order of candidates: where candidates have equal cosines (to 1e-9),
+    they are means over all orders of these. A zero vector has cosine 0 with everything.
     """
     require(len(queries) > 0, "predictions", "no query", "at least one; add some before computing")
     scores = [

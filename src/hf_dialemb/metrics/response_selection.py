@@ -22,7 +22,7 @@ def selection_scores(
     The measure of DSE, section 4.2.2.
 
     The best of a query's correct candidates is ranked among its wrong ones; its other correct ones
-    are left out. Where wrong ones tie with it (to 1e-9), figures are means over all orders of them:
+    are left out. Where candidates tie with it (to 1e-9), figures are means over all their orders:
     constant vectors give those of guessing. A zero vector has cosine 0 with everything. Figures
     depend on the number of candidates; the paper has 100.
     """
@@ -38,10 +38,9 @@ def selection_scores(
         "at least one; leave it out",
     )
     scores = np.rint(asking @ offered.T * COSINE_STEPS)
-    best = np.where(right, scores, -np.inf).max(axis=1, keepdims=True)
-    placed = places(scores, best, wrong)
-    recalls = {f"top{k}": float(expected_recall(k, *placed).mean()) for k in KS}
-    return {**recalls, "mrr": float(expected_reciprocal_rank(*placed).mean())}
+    placed = places(scores, right, wrong)
+    recalls = {f"top{k}": float(expected_recall(k, placed).mean()) for k in KS}
+    return {**recalls, "mrr": float(expected_reciprocal_rank(placed).mean())}
 
 
 def _mask(name: str, values: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:

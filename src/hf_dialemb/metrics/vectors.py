@@ -4,7 +4,7 @@ A Space has a copy.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -162,57 +162,83 @@ def _sorted_queries(
 
 
 def average_precision(ordered: NDArray[Any], positives: NDArray[Any]) -> float:
-    """Compute average precision with tied items counted together.
-
-    So does scikit-learn's ``average_precision_score``.
+    """Compute the mean of average precision over all orders of tied items, in ``(0, 1]``.
 
     It takes, both in ascending order, the scores of all candidates, ``(M,)``, and of the relevant
-    ones, ``(P,)`` with P >= 1, and returns the mean over these of the precision at the end of their
-    group of equal scores, in ``(0, 1]``.
+    ones, ``(P,)`` with P >= 1. In a tied group of n with m relevant ones, after a candidates of
+    which r are relevant, position i has a relevant one with probability m / n, and then the
+    precision ``(r + 1 + (i - 1) (m - 1) / (n - 1)) / (a + i)``.
     """
-    candidates = len(ordered) - np.searchsorted(ordered, positives, side="left")
-    if (positives[1:] == positives[:-1]).any():
-        relevant = len(positives) - np.searchsorted(positives, positives, side="left")
-    else:
-        relevant = np.arange(len(positives), 0, -1)
-    return float(np.mean(relevant / candidates))
+    values, relevant = np.unique(positives, return_counts=True)
+    ahead = len(ordered) - np.searchsorted(ordered, values, side="right")
+    sizes = len(ordered) - np.searchsorted(ordered, values, side="left") - ahead
+    before = len(positives) - np.cumsum(relevant)
+    if (sizes == 1).all():
+        return float(np.sum((before + 1) / (ahead + 1)) / len(positives))
+    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, len(ordered) + 1))])
+    inverse = harmonic[ahead + sizes] - harmonic[ahead]
+    later = (relevant - 1) / np.maximum(sizes - 1, 1) * (sizes - (ahead + 1) * inverse)
+    sums = relevant / sizes * ((before + 1) * inverse + later)
+    return float(sums.sum() / len(positives))
 
 
 def reciprocal_rank(ordered: NDArray[Any], positives: NDArray[Any]) -> float:
-    """Compute one over the rank of the first relevant candidate.
-
-    It is placed after the irrelevant ones that it ties with.
+    """Compute the mean of one over the first relevant rank, over all orders of tied items.
 
     Arguments are those of `average_precision`; the result is in ``(0, 1]``.
     """
     best = positives[-1]
-    candidates = len(ordered) - np.searchsorted(ordered, best, side="left")
-    relevant = len(positives) - np.searchsorted(positives, best, side="left")
-    return float(1 / (1 + candidates - relevant))
+    ahead = len(ordered) - np.searchsorted(ordered, best, side="right")
+    tied = len(ordered) - np.searchsorted(ordered, best, side="left") - ahead
+    right = len(positives) - np.searchsorted(positives, best, side="left")
+    return float(expected_reciprocal_rank(Places([ahead], [tied - right], [right]))[0])
+
+
+class Places(NamedTuple):
+    """Of Q queries: the wrong candidates above the best right one, and both kinds that tie."""
+
+    ahead: Any
+    wrong: Any
+    right: Any
 
 
 def places(
-    scores: NDArray[np.float64], best: NDArray[np.float64], wrong: NDArray[np.bool_]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Count the wrong scores of ``(Q, C)`` above the best right one ``(Q, 1)``, and its ties."""
-    return ((scores > best) & wrong).sum(axis=1), ((scores == best) & wrong).sum(axis=1)
+    scores: NDArray[np.float64], right: NDArray[np.bool_], wrong: NDArray[np.bool_]
+) -> Places:
+    """Count in scores ``(Q, C)`` what is above the best right candidate, and what ties with it."""
+    best = np.where(right, scores, -np.inf).max(axis=1, keepdims=True)
+    level = scores == best
+    counted = ((scores > best) & wrong, level & wrong, level & right)
+    return Places(*(part.sum(axis=1) for part in counted))
 
 
-def expected_recall(k: int, ahead: NDArray[np.intp], tied: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return how often the correct candidate is among the first k, over all orders of its ties.
+def expected_recall(k: int, at: Places) -> NDArray[np.float64]:
+    """Return how often a right candidate is among the first k wrong ones and itself, ``(Q,)``.
 
-    ``ahead``, ``tied`` and the result are ``(Q,)``.
+    It is the mean over all orders of ties.
     """
-    return np.clip((k - ahead) / (tied + 1), 0.0, 1.0)
+    rows = zip(*at, strict=True)
+    return np.array([_waiting(*ties)[: max(0, k - ahead)].sum() for ahead, *ties in rows])
 
 
-def expected_reciprocal_rank(
-    ahead: NDArray[np.intp], tied: NDArray[np.intp]
-) -> NDArray[np.float64]:
-    """Return the mean of one over the correct candidate's rank, over all orders of its ties.
+def expected_reciprocal_rank(at: Places) -> NDArray[np.float64]:
+    """Return the mean of one over the first right rank among wrong ones, over orders, ``(Q,)``."""
+    ranks = []
+    for ahead, *ties in zip(*at, strict=True):
+        chances = _waiting(*ties)
+        ranks.append((chances / (ahead + 1 + np.arange(len(chances)))).sum())
+    return np.array(ranks)
 
-    ``ahead``, ``tied`` and the result are ``(Q,)``.
-    """
-    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, int((ahead + tied).max()) + 2))])
-    means = (harmonic[ahead + tied + 1] - harmonic[ahead]) / (tied + 1)
-    return np.where(tied == 0, 1 / (ahead + 1), means)  # without ties exactly one over the rank
+
+def _waiting(wrong: int, right: int) -> NDArray[np.float64]:
+    """Return how likely 0, 1, ... ``wrong`` tied wrong candidates come before the first right."""
+    tied = np.arange(wrong)
+    ratios = (wrong - tied) / (wrong + right - 1 - tied)
+    return np.asarray(right / (wrong + right) * np.cumprod([1.0, *ratios]))
+
+
+def expected_share(k: int, scores: NDArray[Any], right: NDArray[np.bool_]) -> float:
+    """Return which share of the right ones of scores ``(C,)`` is among the first k, over orders."""
+    own = scores[right][:, None]
+    ahead = (scores > own).sum(axis=1)
+    return float(np.clip((k - ahead) / (scores == own).sum(axis=1), 0, 1).mean())

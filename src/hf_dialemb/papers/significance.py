@@ -11,9 +11,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..evaluation.tasks.sampling import bootstrap_weights
-
 RESAMPLES = 10_000  # draws of all examples
+_BLOCK = 100  # draws that are in memory at once
 
 _ROUNDING = 1e-12  # differences closer than this are equal
 
@@ -42,8 +41,13 @@ def paired_bootstrap(first: ArrayLike, second: ArrayLike) -> Comparison:
     of_counts = ours.ndim == 2
     score = _f1 if of_counts else partial(np.multiply, 1 / len(ours))
     observed = float(score(ours.sum(axis=0)) - score(others.sum(axis=0)))
-    weights = bootstrap_weights(len(ours), RESAMPLES, 0)
-    drawn = np.concatenate([score(block @ ours) - score(block @ others) for block in weights])
+    generator = np.random.default_rng(0)
+    shares = np.full(len(ours), 1 / len(ours))
+    drawn = np.empty(RESAMPLES)
+    for block in np.split(drawn, RESAMPLES // _BLOCK):
+        # how often each example is drawn with replacement
+        weights = generator.multinomial(len(ours), shares, _BLOCK)
+        block[:] = score(weights @ ours) - score(weights @ others)
     extreme = np.abs(drawn - observed) >= abs(observed) - _ROUNDING
     low, high = np.quantile(drawn, [0.025, 0.975])
     p_value = (int(extreme.sum()) + 1) / (RESAMPLES + 1)

@@ -16,6 +16,7 @@ from ..data.labels import unified_dialogue
 from ..data.published import sets_at_hand
 from ..dialogue import Dialogue
 from ..errors import InputError
+from ..hashing import text_key
 from ..methods.method import Method
 from .settings import Report, RunArguments
 
@@ -36,6 +37,11 @@ def training_dialogues(
         dialogue for corpus, split in sets for dialogue in _load(run, corpus, split)
     ]
     dialogues = _usable(_without_leaks(loaded, run, sets, report), run, method, report)
+    if len(dialogues) > 1 and len(set(map(text_key, dialogues))) == 1:
+        raise InputError(
+            f"dialogues: got {len(dialogues):,} that all say the same, expected different ones, as "
+            "a method learns what tells them apart; add others"
+        )
     return unified(drawn(dialogues, run.max_dialogues, seed), method)
 
 

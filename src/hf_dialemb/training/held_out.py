@@ -77,7 +77,7 @@ def score(trainer: Any, dialogues: Sequence[Dialogue]) -> Scores:
     """Measure the trainer's model as it is; without dialogues or whole weights at hand, nothing."""
     sharded = trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled
     pairs = [sides_of(dialogue) for dialogue in dialogues if len(dialogue.roles) > 1]
-    if sharded or len(pairs) < 2 or not trainer.is_world_process_zero():
+    if sharded or len(pairs) < 3 or not trainer.is_world_process_zero():
         return {}
     labelled = single_domain(dialogues)
     labels = [dialogue.domains[0] for dialogue in labelled]
@@ -106,9 +106,8 @@ def sides_that_meet(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.flo
     A dialogue has 0, a half or 1; a side that ties with others counts as its share of them.
     """
     cosines = np.round(unit_vectors(first) @ unit_vectors(second).T, 9)
-    own = cosines.diagonal()[:, None]
-    wrong = ~np.eye(len(cosines), dtype=bool)
-    recalls = [expected_recall(1, *places(scores, own, wrong)) for scores in (cosines, cosines.T)]
+    own = np.eye(len(cosines), dtype=bool)
+    recalls = [expected_recall(1, places(scores, own, ~own)) for scores in (cosines, cosines.T)]
     return np.asarray(np.mean(recalls, axis=0))
 
 
@@ -119,16 +118,16 @@ def compared(dialogues: Sequence[Dialogue], before: Scores, after: Scores) -> di
     """
     if not after:
         return None
-    changes = {name: 100 * (after[name] - values) for name, values in before.items()}
-    figures = {
-        name: {
-            "before": round(100 * before[name].mean(), 2),
-            "after": round(100 * after[name].mean(), 2),
-            "interval": [round(end, 2) for end in mean_interval(changes[name])],
-        }
-        for name in changes
-    }
-    return {"dialogues": len(dialogues), **figures}
+    figures: dict[str, Any] = {}
+    for name, values in before.items():
+        interval = mean_interval(100 * (after[name] - values), (-100.0, 100.0))
+        if interval is not None:
+            figures[name] = {
+                "before": round(100 * values.mean(), 2),
+                "after": round(100 * after[name].mean(), 2),
+                "interval": [round(end, 2) for end in interval],
+            }
+    return {"dialogues": len(dialogues), **figures} if figures else None
 
 
 def tell(facts: Mapping[str, Any], backbone: str, report: Report) -> None:

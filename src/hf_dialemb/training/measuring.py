@@ -12,7 +12,6 @@ from ..dialogue import Dialogue
 from ..encoders.load_encoder import model_encoder
 from ..metrics.purity import cluster_purity
 
-
 BLOCK = 64
 """The most examples that are each other's negatives, whatever the batch and the processes."""
 

@@ -18,8 +18,8 @@ from ...encoders import Encoder
 from ...evaluation.results.rows import Row
 from ...evaluation.tasks.task import CorpusPart, Problem, Task, item_percentage
 from ...methods.sessions import Question, questions_of, spoken
-from ...metrics.ndcg import ndcg
-from ...metrics.vectors import unit
+from ...metrics.ndcg import DECIMALS, ndcg
+from ...metrics.vectors import expected_share, reciprocal_rank, unit
 from .turn_index import TurnIndex
 from .turn_scores import Scores, standard
 
@@ -94,9 +94,9 @@ def _scored(
 
 def _figures(scores: Scores, turns: Sequence[int]) -> dict[str, float]:
     relevant = np.isin(np.arange(len(scores)), turns)
-    ranks = np.flatnonzero(relevant[np.argsort(-scores, kind="stable")])
+    rounded = scores.round(DECIMALS)  # as nDCG's: equal vectors tie, however a product was summed
     return {
         f"ndcg{RANKS}": ndcg(scores[None], relevant[None], RANKS),
-        f"recall{RANKS}": float((ranks < RANKS).mean()),
-        "mrr": float(1 / (ranks[0] + 1)),
+        f"recall{RANKS}": expected_share(RANKS, rounded, relevant),
+        "mrr": reciprocal_rank(np.sort(rounded), np.sort(rounded[relevant])),
     }

@@ -48,8 +48,8 @@ class Row:
         setting: A variant of the metric, such as "per-query"; empty for the usual one.
         mean: A percentage where the papers print percentages (purity, nmi, spearman, map, mrr).
         std: The sample standard deviation over ``n`` repeats (seeds); None where there was one.
-        interval: The 95 % bootstrap interval of the mean, over the items that are scored one by one
-            (queries, contexts), else over the repeats; None where there is but one.
+        interval: The 95 % interval of the mean, over the items that are scored one by one (queries,
+            contexts), else over the repeats; None of fewer than three. See `mean_interval`.
         quoted_from: Where a figure is printed ("paper, table, row"); None for one of this run.
         learnt: Whether the model learnt from the dialogues that it was measured on.
         part: Whether only a sample of the split was measured.
@@ -136,9 +136,9 @@ def place_of(row: Row) -> Place:
 def with_ties(rows: Sequence[Row]) -> list[Row]:
     """Name in every row the models of the same run that it ties with.
 
-    Two figures tie if the 95 % bootstrap interval of the mean of their paired differences holds 0.
-    The pairs are the items that both models were measured on, or the repeats. Figures without pairs
-    tie with none.
+    Two figures tie if the 95 % interval of the mean of their paired differences holds 0, or there
+    are two pairs alone. The pairs are the items that both models were measured on, or the repeats.
+    Figures without pairs tie with none.
     """
     places: dict[object, list[int]] = {}
     for index, row in enumerate(rows):
@@ -147,8 +147,10 @@ def with_ties(rows: Sequence[Row]) -> list[Row]:
     tied: dict[int, list[str]] = {}
     for indices in places.values():
         for first, second in combinations(indices, 2):
-            low, high = mean_interval(np.subtract(rows[first].scores, rows[second].scores))
-            if low <= 0 <= high:
+            differences = np.subtract(rows[first].scores, rows[second].scores)
+            repeated = rows[first].n == len(differences)
+            interval = mean_interval(differences, None if repeated else (-100.0, 100.0))
+            if interval is None or interval[0] <= 0 <= interval[1]:
                 tied.setdefault(first, []).append(rows[second].model)
                 tied.setdefault(second, []).append(rows[first].model)
     return [replace(row, tied=tuple(tied.get(index, row.tied))) for index, row in enumerate(rows)]

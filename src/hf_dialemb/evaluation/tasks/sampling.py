@@ -4,12 +4,13 @@ Fixed samples of a corpus, and the few examples of each label that a repeat is g
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import stdtrit
 
 from ...errors import InputError
 
@@ -18,8 +19,6 @@ SHOTS = (1, 5)
 POOL = 2 * max(SHOTS)  # items of each label from which examples are drawn under a limit
 
 Item = TypeVar("Item")
-
-_BLOCK = 1 << 21  # numbers drawn at once
 
 
 def fixed_sample(items: Sequence[Item], limit: int | None) -> list[Item]:
@@ -77,25 +76,22 @@ def draw_examples(
     return np.sort(np.concatenate(drawn))
 
 
-def mean_interval(values: ArrayLike) -> tuple[float, float]:
-    """Compute the 95 % bootstrap interval of a mean from a thousand draws."""
+def mean_interval(
+    values: ArrayLike, bounds: tuple[float, float] | None = None
+) -> tuple[float, float] | None:
+    """Compute the 95 % interval of a mean by Student's t; None of fewer than three values.
+
+    Of items that are scored one by one, most scores may lie at a bound: a value at either bound is
+    then counted too (as Agresti and Caffo do for shares, 2000), without which the interval of few
+    items, or of rare differences, is far too narrow.
+    """
     numbers = np.asarray(values, dtype=np.float64)
-    means = np.concatenate(
-        [weights @ numbers for weights in bootstrap_weights(len(numbers), 1_000, 0)]
-    ) / len(numbers)
-    low, high = np.quantile(means, [0.025, 0.975])
-    return float(low), float(high)
-
-
-def bootstrap_weights(count: int, resamples: int, seed: int) -> Iterator[NDArray[np.float64]]:
-    """Yield how often each example is drawn with replacement, in blocks ``(R, N)`` of all draws."""
-    generator = np.random.default_rng(seed)
-    block = max(1, _BLOCK // count)
-    for start in range(0, resamples, block):
-        rows = min(block, resamples - start)
-        drawn = generator.integers(0, count, (rows, count)) + count * np.arange(rows)[:, None]
-        yield (
-            np.bincount(drawn.ravel(), minlength=rows * count)
-            .reshape(rows, count)
-            .astype(np.float64)
-        )
+    if len(numbers) < 3:
+        return None
+    low, high = bounds or (-np.inf, np.inf)
+    if bounds:
+        numbers = np.append(numbers, bounds)
+    spread = numbers.std(ddof=1) / np.sqrt(len(numbers))
+    reach = float(stdtrit(len(numbers) - 1, 0.975) * spread)
+    mean = float(numbers.mean())
+    return max(low, mean - reach), min(high, mean + reach)

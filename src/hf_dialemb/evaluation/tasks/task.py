@@ -169,25 +169,25 @@ class Task:
 def percentage(
     task: str, metric: str, setting: str, values: ArrayLike, items: ArrayLike | None = None
 ) -> Row:
-    """Make a row of shares in [0, 1] as a percentage.
+    """Make a row of shares in [0, 1], or correlations in [-1, 1], as a percentage.
 
     The interval is over repeats or, if given, over items.
     """
     shares = 100 * np.asarray(values, dtype=np.float64)
-    std = float(shares.std(ddof=1)) if len(shares) > 1 else None
-    drawn = shares if items is None else 100 * np.asarray(items, dtype=np.float64)
-    interval = mean_interval(drawn) if len(drawn) > 1 else None
-    mean, n = float(shares.mean()), len(shares)
-    scores = tuple(drawn.tolist())
+    interval = mean_interval(shares)
+    scores = shares
+    if items is not None:
+        scores = 100 * np.asarray(items, dtype=np.float64)
+        interval = mean_interval(scores, (-100.0 if scores.min() < 0 else 0.0, 100.0))
     return Row(
         task=task,
         metric=metric,
         setting=setting,
-        mean=mean,
-        std=std,
-        n=n,
+        mean=float(shares.mean()),
+        std=float(shares.std(ddof=1)) if len(shares) > 1 else None,
+        n=len(shares),
         interval=interval,
-        scores=scores,
+        scores=tuple(scores.tolist()),
     )
 
 

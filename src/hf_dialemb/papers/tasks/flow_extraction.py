@@ -181,10 +181,8 @@ def _measurements(results: Mapping[str, Mapping[str, float]]) -> list[Row]:
 def _figure(metric: str, setting: str, values: Sequence[float]) -> Row:
     if metric not in _NO_SHARES:
         return item_percentage(NAME, metric, setting, values)
-    interval = mean_interval(values) if len(values) > 1 else None
-    return Row(
-        task=NAME, metric=metric, setting=setting, mean=float(np.mean(values)), interval=interval
-    )
+    mean = float(np.mean(values))
+    return Row(task=NAME, metric=metric, setting=setting, mean=mean, interval=mean_interval(values))
 
 
 def _states(flow: Flow, names: Iterable[str] | None = None) -> list[list[State]]:
