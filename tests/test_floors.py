@@ -59,11 +59,6 @@ def library(tmp_path_factory) -> Path:
     return copy_without(tmp_path_factory.mktemp("library"), "apps", "papers")
 
 
-@pytest.fixture(scope="module")
-def without_papers(tmp_path_factory) -> Path:
-    return copy_without(tmp_path_factory.mktemp("without_papers"), "papers")
-
-
 def run_in(folder: Path, *words: object) -> str:
     """Run Python in a copy, which must end well; return what it printed."""
     done = subprocess.run(
@@ -104,7 +99,8 @@ def test_the_library_alone_is_a_wheel(library, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_applications_without_papers_pass_their_tests(without_papers):
+def test_the_applications_without_papers_pass_their_tests(tmp_path):
+    without_papers = copy_without(tmp_path, "papers")
     assert "papers" not in run_in(without_papers, "-c", NO_PAPERS)
     run_in(without_papers, "-m", "pytest", "-q", "-n", "0", "--collect-only", "tests/library")
     run_in(without_papers, "-m", "pytest", "-q", "-n", "0", "-x", "-m", "not slow", "tests/apps")

@@ -32,16 +32,6 @@ def responses(sample_dialogues):
     ]
 
 
-@pytest.fixture(scope="module")
-def ensemble(tower_folders):
-    return assembled(tower_folders)
-
-
-@pytest.fixture(scope="module")
-def deep(sample_dialogues):
-    return deep_attention_matching(sample_dialogues)
-
-
 def scores_of(ranker, dialogues, responses):
     """Return the ranker's own scores of all responses, (C, P)."""
     return np.stack(
@@ -98,7 +88,8 @@ def test_a_file_that_cannot_be_used_is_an_error(tmp_path, read, content, sentenc
         read(path)
 
 
-def test_scores_are_the_rankers_own(towers, deep, dialogues, responses, monkeypatch):
+def test_scores_are_the_rankers_own(towers, sample_dialogues, dialogues, responses, monkeypatch):
+    deep = deep_attention_matching(sample_dialogues)
     monkeypatch.setattr(rank, "_SCORED", 8)
     for ranker in towers:
         expected = best(scores_of(ranker, dialogues, responses), responses, 5)
@@ -109,8 +100,9 @@ def test_scores_are_the_rankers_own(towers, deep, dialogues, responses, monkeypa
 
 
 def test_an_ensembles_probabilities_are_those_of_the_whole_pool(
-    ensemble, towers, dialogues, responses
+    tower_folders, towers, dialogues, responses
 ):
+    ensemble = assembled(tower_folders)
     whole = list(rank_pool(ensemble, dialogues, responses, len(responses)))
     assert [sum(score for _, score in ranked) for ranked in whole] == pytest.approx(
         [1] * len(dialogues)

@@ -41,11 +41,6 @@ def encoder(tiny_bert):
     return load_encoder(tiny_bert)
 
 
-@pytest.fixture(scope="module")
-def static():
-    return load_encoder("dialogue-static")
-
-
 @pytest.mark.parametrize("most", [1, 12, 40, 400])
 @pytest.mark.parametrize("count", [1, 5, 30])
 def test_blocks_give_each_text_a_vector_once(most, count, random):
@@ -111,7 +106,8 @@ def test_sessions_end_at_gaps_of_known_times(times, lengths):
     assert [len(session) for session in sessions(at(*times))] == lengths
 
 
-def test_the_table_has_a_row_for_each_turn_whose_name_counts(static):
+def test_the_table_has_a_row_for_each_turn_whose_name_counts():
+    static = load_encoder("dialogue-static")
     assert [spoken(Turn("user", "Hi", name=name)) for name in ("Anna", "")] == ["Anna: Hi", "Hi"]
     named, nameless = (
         static.encode_turns([conversation(3, name)]).vectors for name in ("Anna", "")

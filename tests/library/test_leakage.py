@@ -337,18 +337,14 @@ def test_mistakes_are_sentences(files, tmp_path, monkeypatch):
             find_leakage([training], [evaluation])
 
 
-@pytest.fixture(scope="module")
-def multiwoz(data_dir):
-    return build_index(["multiwoz/dev", "multiwoz/test"], data_dir)
-
-
 def leaks_of(report):
     return [sum(getattr(row, name) for row in report.rows) for name in ("exact", "near")]
 
 
 @needs("hdsa")
 @pytest.mark.slow
-def test_copies_of_multiwoz_are_found_under_their_ids(data_dir, multiwoz):
+def test_copies_of_multiwoz_are_found_under_their_ids(data_dir):
+    multiwoz = build_index(["multiwoz/dev", "multiwoz/test"], data_dir)
     held_out = {
         item.id
         for split in ("dev", "test")

@@ -55,13 +55,6 @@ def folders(sample_dialogues, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def matchers(sample_dialogues, tmp_path_factory):
-    return [
-        save(matcher(sample_dialogues, seed), tmp_path_factory.mktemp("matcher")) for seed in (4, 5)
-    ]
-
-
-@pytest.fixture(scope="module")
 def ensemble(folders):
     return assembled([folders[name] for name in "abt"])
 
@@ -143,9 +136,10 @@ def test_the_cosine_of_embeddings_is_the_mean_of_the_members_cosines(ensemble, f
 
 
 def test_matchers_make_an_ensemble_that_ranks_but_does_not_embed(
-    matchers, folders, examples, tmp_path
+    sample_dialogues, examples, tmp_path
 ):
-    ranker = ranking.load_ranker(save(assembled(matchers), tmp_path))
+    matchers = [save(matcher(sample_dialogues, seed), tmp_path / f"{seed}") for seed in (4, 5)]
+    ranker = ranking.load_ranker(save(assembled(matchers), tmp_path / "both"))
     alone = [np.exp(scores_of(ranking.load_ranker(folder), examples)) for folder in matchers]
     expected = np.mean([item / item.sum(-1, keepdims=True) for item in alone], axis=0)
     assert np.allclose(np.exp(scores_of(ranker, examples)), expected, atol=1e-6)
