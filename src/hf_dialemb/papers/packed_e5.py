@@ -41,7 +41,8 @@ def write_e5(file: Path, folder: Path) -> None:
         places = _take(packed, f"{count + 1}I")
         scores = _take(packed, f"{count}f")
         text = packed.read(length)
-        packed.seek(*_take(packed, "4xI"), 1)
+        (characters,) = _take(packed, "4xI")
+        packed.seek(characters, 1)
         tensors = list(_tensors(packed))
     pieces = [text[start:stop].decode() for start, stop in pairwise(places)]
     tokenizer = XLMRobertaTokenizer([*zip(pieces, scores, strict=True)])
@@ -93,7 +94,7 @@ def _tensors(packed: BinaryIO) -> Iterator[Any]:
     listed = [_take(packed, f"{_take(packed, 'H')[0]}xB4xQQ") for _ in range(count)]
     for quantized, place, size in listed:
         kind = _BLOCK if quantized else np.dtype("<f4")
-        values = np.fromfile(packed.name, kind, size // kind.itemsize, offset=place)
+        values: Any = np.fromfile(packed.name, kind, size // kind.itemsize, offset=place)
         if quantized:
             halves = np.hstack([values["pairs"] & 15, values["pairs"] >> 4])
             values = (halves - np.float32(8)) * values["scale"][:, None].astype(np.float32)

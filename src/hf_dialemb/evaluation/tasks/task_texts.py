@@ -4,7 +4,7 @@ And dialogues so far with responses to choose from, given or drawn.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +27,8 @@ class TextVectors:
 
     def __init__(self, encoder: Encoder, texts: Iterable[str], kind: str = "utterances") -> None:
         self._places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-        self._vectors = getattr(encoder, f"encode_{kind}")(list(self._places))
+        encode: Callable[[list[str]], NDArray[np.float32]] = getattr(encoder, f"encode_{kind}")
+        self._vectors = encode(list(self._places))
 
     def of(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors of some of them, ``(N, D)``."""
