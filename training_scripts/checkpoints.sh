@@ -56,6 +56,19 @@ backbone=$mpnet merge $runs/action-mpnet --rank 16 --model $runs/mpnet-action=1
 # Turns that questions find: half of a training on top; with all of it, LoCoMo's dev conversations lose where words are not used.
 echo "--config turns_minilm --backbone $runs/dialogue-minilm --average_with_backbone 0 --output_dir $runs/turns" | train
 merge $runs/turn-minilm --model $runs/dialogue-minilm=0.5 $runs/turns=0.5
+# Many languages in one encoder: half of DSE on pairs in fifteen, and half of turns.
+e5=intfloat/multilingual-e5-small
+test -f $runs/pairs.jsonl || $python training_scripts/pairs.py "$HF_DIALEMB_DATA" $runs/pairs.jsonl
+{ echo "--config dse_minilm --backbone $e5 --corpus $runs/pairs.jsonl --exclude none --train_split all --dev_split none" \
+  "--checkpoint_selection last --min_words 1 --max_tokens 40 --rank 32 --learning_rate 4e-4 --warmup_steps 15" \
+  "--max_steps 240 --per_device_train_batch_size 64 --frozen_layers 6 --save_steps 40 --average_with_backbone 0" \
+  "--output_dir $runs/multilingual-dse"
+echo "--config turns_minilm --backbone $e5 --corpus ubuntu_irc_logs/train self_dialogue/train multiwoz/train" \
+  "--exclude" {ubuntu_irc_logs,self_dialogue,multiwoz}/{dev,test} \
+  "--loss_temperature 0.02 --frozen_layers 6 --average_with_backbone 0 --max_steps 100 --save_steps 25" \
+  "--output_dir $runs/multilingual-turns"
+} | train
+backbone=$e5 merge $runs/dialogue-multilingual --model $runs/multilingual-turns=0.5 $runs/multilingual-dse=0.5
 table() { test -d $runs/$1-static || $python training_scripts/distil.py $open muldogo/all ubuntu_irc/train \
   --model $runs/$2 --dimensions $3 --runs $4 --output $runs/$1-static; }
 table dialogue cse-and-dse 192 60000
@@ -65,6 +78,7 @@ ship() { for name in {dialogue,action}-{minilm,static,mpnet}; do
   $python training_scripts/ship.py $runs/$name $name $([ -z "$1" ] || ls $runs/measured/$name-[a-z]*.json); done; }
 ship ""
 $python training_scripts/ship.py $runs/turn-minilm turn-minilm
+$python training_scripts/ship.py $runs/dialogue-multilingual dialogue-multilingual
 # What misheard words mean, to dialogue-minilm: measured, not shipped.
 test -d $runs/heard || $python training_scripts/hear.py --model dialogue-minilm \
   --corpus taskmaster4/train {banking77,snips,multiwoz}/train muldogo/all {chitchat,sgd,self_dialogue}/train \
@@ -78,6 +92,7 @@ measure --task $utterances action-similarity ablations --model $minilm
 # What people would take instead; the extra "peers" installs it.
 $python benchmarks/peers.py --output $runs/peers
 measure --task $utterances action-similarity ablations --model $runs/peers/{all-mpnet-base-v2,wordllama-256}
+measure --task domains intent-classification --model $runs/peers/multilingual-e5-small dialogue-multilingual
 for recipe in dialogue-cse dse; do measure --task $utterances --model "$(three $recipe $recipe)"; done
 measure --task $utterances --model "$(three dialog2flow action)"
 measure --task domains ablations --model "$(three dial2vec dial2vec)"

@@ -24,13 +24,13 @@ from hf_dialemb.storage.files import write_json_atomically, write_text_atomicall
 Pair = tuple[str, str]
 
 TURNS = {
-    "sgd/train": 2500,
-    "multiwoz/train": 1500,
-    "woz2/all": 400,
-    "taskmaster4/train": 400,
-    "self_dialogue/train": 3000,
+    "sgd/train": 7000,
+    "multiwoz/train": 5000,
+    "woz2/all": 1000,
+    "taskmaster4/train": 1000,
+    "self_dialogue/train": 12000,
 }
-CROSSWOZ, TRANSLATIONS, QUESTIONS = 2500, 4500, 1000
+CROSSWOZ, TRANSLATIONS, QUESTIONS = 4000, 4500, 1200
 HELD_BACK = [
     *(
         f"{corpus}/{split}"

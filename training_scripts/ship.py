@@ -128,6 +128,11 @@ def _card(run: Path, name: str, results: Sequence[Path]) -> str:
     body = [
         f"---\n{yaml.safe_dump(front, sort_keys=False)}---\n\n# {name}\n",
         _KINDS[settings["method"]].format(**facts) + "\n",
+        *(
+            [f"It was learnt over weights of 4 bits, and belongs to those of {E5} too.\n"]
+            if settings["backbone"] == E5
+            else []
+        ),
         f'```python\nimport hf_dialemb\n\nhf_dialemb.load_encoder("{name}").encode(dialogues)\n'
         f'SentenceTransformer(str(hf_dialemb.weights("{name}")))  # the same vectors\n```\n',
         "## Learnt from\n",
