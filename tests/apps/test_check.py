@@ -79,12 +79,9 @@ def test_every_bad_row_and_every_bad_line_of_transcripts(tmp_path):
     )
     starts(
         result(tmp_path / "d.csv", content),
-        *("E:3 got 4 cell(s)", "E:9 got broken CSV", "E:6 got bytes that are not UTF-8"),
-        *(
-            "G roles: guessed A: user; B: assistant",
-            "N 1 dialogue whose rows stood apart put together",
-        ),
-        "N:4 left out a turn without an id",
+        *("E:6 got bytes that are not UTF-8", "E:3 got 4 cell(s)", "E:9 got broken CSV"),
+        "G roles: guessed A: user; B: assistant",
+        "N 1 dialogue whose rows stood apart put together",
     )
     texts = {"a.txt": b"Hi\nA:\n\xff\xc3\xa9\nB: Ho\nA:\n", "b.txt": "A: Hi\nB: Ho\n", "c.txt": ""}
     folder = write(tmp_path / "texts", texts)
@@ -129,7 +126,7 @@ def test_what_ends_the_reading_is_a_problem_too(tmp_path):
     )
     starts(
         result(tmp_path / "d.csv", "1,A,Hi\n"),
-        f"E:1 got no column for content (found: 1, A, Hi); say which {how}",
+        f"E:1 got no rows below a header (1, A, Hi); say which {how}",
     )
     assert result(tmp_path / "d.jsonl", "\n") == ["E got no dialogue"]
     starts(result(tmp_path / "d.jsonl.gz", "no gzip"), "E cannot be read (Not a gzipped file")

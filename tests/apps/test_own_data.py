@@ -15,7 +15,7 @@ from talks import dialogue
 from hf_dialemb.apps.files.check import check
 from hf_dialemb.apps.files.reading import FORMS, read_own
 from hf_dialemb.apps.files.roles import WELL_KNOWN, RoleMap
-from hf_dialemb.apps.files.turn_tables import _ANSWERS, _MISSING
+from hf_dialemb.apps.files.rows import ANSWERS, MISSING
 from hf_dialemb.data import write_jsonl
 from hf_dialemb.data.corpus_names import form_of, is_own
 from hf_dialemb.dialogue import ROLES, Dialogue, Turn
@@ -52,7 +52,7 @@ def test_tables_round_trip(tmp_path, name):
 # NUL is no text for csv before Python 3.11; a cell keeps line ends as they are. A cell of a missing
 # value is no text.
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1)
-texts = texts.filter(lambda text: text.strip() not in {"", *_MISSING, *_ANSWERS})
+texts = texts.filter(lambda text: text.strip() not in {"", *MISSING, *ANSWERS})
 turns = st.lists(st.builds(Turn, st.sampled_from(ROLES), texts), min_size=1, max_size=4).map(tuple)
 
 
@@ -116,11 +116,7 @@ def test_malformed_columns_and_roles(tmp_path):
         ("columns", "rule=b", "Unknown field in columns 'rule'. Did you mean 'role'?"),
         ("columns", "id=a,id=b", "columns: got id twice"),
         ("columns", "id=1,role=2", "expected numbers for id, role and content"),
-        (
-            "columns",
-            "id=1,role=2,content=4",
-            ":1: columns: got content=4, expected a number from 1 to 3",
-        ),
+        ("columns", "id=1,role=2,content=4", ":1: Unknown column '4'"),
         ("columns", "id=colour", ":1: Unknown column 'colour'. Did you mean 'color'?"),
         ("roles", "Agent", "roles: got 'Agent', expected NAME=ROLE"),
         ("roles", "Agent=asistant", "Unknown role 'asistant'. Did you mean 'assistant'?"),

@@ -33,6 +33,11 @@ class Account:
         """Know the texts of what is left out for a reason."""
         self.noted.update(hash(text.strip()) for _, text in texts_in(value, ""))
 
+    def forget(self) -> None:
+        """Forget what was said, when all that holds it was taken."""
+        self.said.clear()
+        self.noted.clear()
+
     def take(self, value: Any, path: str = "") -> None:
         """Count the long texts in a record."""
         for place, text in texts_in(value, path):

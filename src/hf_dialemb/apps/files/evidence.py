@@ -43,19 +43,16 @@ _FLAGS = {  # booleans that say who speaks: what is said where they are true, an
     ),
 }
 _OPAQUE = re.compile(r"[\W\d]*|[0-9a-fA-F-]{16,}|\S*\d{5,}\S*")
-FLAG_KINDS = {  # booleans that say that nobody else saw a message, by name without "is"
+_FLAG_KINDS = {  # booleans that say that nobody else saw a message, by name without "is"
     **dict.fromkeys(
-        ("private", "internal", "hidden", "draft", "visually_hidden_from_conversation"),
-        (True, "a private note"),
+        ("hidden", "draft", "visually_hidden_from_conversation"), (True, "a private note")
     ),
-    **dict.fromkeys(("public", "published"), (False, "a private note")),
     **dict.fromkeys(("call", "missed"), (True, "a call")),
     **dict.fromkeys(("meta", "compactsummary"), (True, "an entry of a trace that nobody says")),
     "sidechain": (True, "a message between an agent and another agent"),
     "thought": (True, "a thought of a model"),
 }
-"""From the name of a flag to the value that leaves a message out, and what the message is."""
-
+_TRUTH = {"true": True, "yes": True, "y": True, "false": False, "no": False, "n": False}
 _START = re.compile(
     r"(.*/)?((start|begin|offset)(_?(time|offset|ts|timestamp|in)?_?(s|ms|millis|milliseconds|"
     r"seconds|secs|nanos|ticks)?)?|startOffsetNanos|BeginOffsetMillis|offsetInTicks|ts|timestamp/0|"
@@ -97,6 +94,14 @@ class Layout:
     parent: str = ""
     flags: Mapping[str, str] = field(default_factory=dict)
     row: Mapping[str, Any] = field(default_factory=dict)  # of a system whose words say too little
+    sides: Sequence[str] = ()  # what each side said, in rows that hold both
+    turn: str = ""  # the number of a row's turn
+    day: str = ""  # the day, beside a time of day
+    domain: str = ""
+    acts: str = ""
+    rival: str = ""  # another field of texts that fits as well
+    divides: bool = False  # whether the group tells dialogues apart, and is no channel
+    is_flat: bool = False  # whether the objects are rows of texts
     is_markup: bool = False  # whether the texts are HTML
     is_recording: bool = False  # whether the objects are pieces of a recording
     system_speaks: bool = False  # whether the role system is of a speaker, not of a prompt
@@ -139,22 +144,33 @@ def _is_content(name: str, value: Record) -> bool:
     )
 
 
-def layout_of(items: Sequence[Record], rows: Sequence[Mapping[str, Any]] = ()) -> Layout:
-    """Choose the fields of objects by a sample of them."""
-    flat = [dict(flattened(item)) for item in items]
+def columns_of(items: Sequence[Record]) -> dict[str, list[Any]]:
+    """Return the values of each field that objects have."""
     columns: dict[str, list[Any]] = {}
-    for item in flat:
-        for path, value in item.items():
-            columns.setdefault(path, []).append(value)
-    filled = {
-        path: [value for value in values if value not in _EMPTY] for path, values in columns.items()
-    }
+    for item in items:
+        for path, value in flattened(item):
+            if value not in _EMPTY:
+                columns.setdefault(path, []).append(value)
+            else:
+                columns.setdefault(path, [])
+    return columns
+
+
+def layout_of(
+    items: Sequence[Record],
+    rows: Sequence[Mapping[str, Any]] = (),
+    given: Mapping[str, str] | None = None,
+) -> Layout:
+    """Choose the fields of objects by a sample of them, but for those that are given."""
+    flat = [dict(flattened(item)) for item in items]
+    filled = columns_of(items)
     row = next((row for row in rows if all(_has(filled, path) for path in row["has"])), {})
-    text = row.get("text") or _texts(filled)
+    said = {field: [path] for field, path in (given or {}).items()}
+    text = said.get("content") or row.get("text") or _texts(filled)
     spoken = [item for item in flat if any(item.get(path) not in _EMPTY for path in text)]
-    role = row.get("role") or _roles(spoken, text)
+    role = said.get("role") or row.get("role") or _roles(spoken, text)
     flags = _flags(spoken)
-    if role and flags:
+    if role and flags and "role" not in said:
         opaque = all(_OPAQUE.fullmatch(str(item[role[0]])) for item in spoken if role[0] in item)
         role = [] if opaque else role
     names = row.get("name_at") or _ranked("name", _scalars(spoken, text), role[:1])
@@ -164,15 +180,15 @@ def layout_of(items: Sequence[Record], rows: Sequence[Mapping[str, Any]] = ()) -
     texts = [str(value_at(item, text)) for item in spoken]
     return Layout(
         role=role,
-        name=named or role,
+        name=said.get("name") or named or role,
         text=text,
-        time=row.get("time") or _ranked("time", filled, [*text, *starts]),
-        group=row.get("group") or _groups(filled, len(spoken)),
+        time=said.get("time") or row.get("time") or _ranked("time", filled, [*text, *starts]),
+        group=said.get("id") or row.get("group") or _groups(filled, len(spoken)),
         thread=row.get("thread", ()),
         kinds=kinds,
         start=starts,
         channel=[path for path in filled if _CHANNEL.fullmatch(path)],
-        parent=next((name for name in _PARENTS if name in columns), ""),
+        parent=next((name for name in _PARENTS if name in filled), ""),
         flags=flags,
         row=row,
         is_markup=len(list(filter(_TAG.search, texts))) > _MARKED * len(texts),
@@ -193,7 +209,7 @@ def words_of(value: Any) -> float:
 
 
 def _texts(filled: Mapping[str, list[Any]]) -> list[str]:
-    ranked = []
+    ranked: list[tuple[bool, int, int, int, str]] = []
     for path, values in filled.items():
         parts = [value for value in values if isinstance(value, str | list | Mapping)]
         rank = name_rank("content", path)
@@ -204,10 +220,12 @@ def _texts(filled: Mapping[str, list[Any]]) -> list[str]:
             continue
         if all(isinstance(value, str) and _is_address(value) for value in parts):
             continue
-        if all(isinstance(value, str) and is_transcript(value) for value in parts):
+        if all(isinstance(value, str) and is_whole(value) for value in parts):
             continue
         if not EARLIER.search(path):
-            ranked.append((_MARKUP.search(path) is not None, rank, path.count("/"), path))
+            ranked.append(
+                (_MARKUP.search(path) is not None, rank, path.count("/"), len(ranked), path)
+            )
     inner = [path for path in filled if _texts_within(filled[path])]
     return [ranking[-1] for ranking in sorted(ranked)] or inner or _longest(filled)
 
@@ -218,7 +236,7 @@ def _longest(filled: Mapping[str, list[Any]]) -> list[str]:
         path: sum(map(words_of, values)) / len(values)
         for path, values in filled.items()
         if values and len(set(map(repr, values))) > 0.6 * len(values)
-        if not any(_is_address(text) or is_transcript(str(text)) for text in values)
+        if not any(_is_address(text) or is_whole(str(text)) for text in values)
         and name_rank("time", path) is None
     }
     best = max(scores, key=lambda path: scores[path], default="")
@@ -256,6 +274,11 @@ def _are_messages(items: Sequence[Any]) -> bool:
 def is_transcript(text: str) -> bool:
     """Return whether a text has lines of several speakers."""
     return len(_LINE.findall(text[:20000])) > 1
+
+
+def is_whole(text: str) -> bool:
+    """Return whether a text may hold a whole conversation: a transcript, or JSON of objects."""
+    return text.startswith(('{"', "[{")) or is_transcript(text)
 
 
 def _is_address(value: Any) -> bool:
@@ -336,6 +359,24 @@ def is_known(word: str) -> bool:
 def is_program(word: str) -> bool:
     """Return whether a word names a program's part in a chat, such as tool."""
     return re.sub(r"[\W_]", "", word.lower()) in PROGRAMS
+
+
+@cache
+def hiding(path: str) -> tuple[bool | None, str]:
+    """Return the value of a flag that leaves a message out, and what the message is then."""
+    if name_rank("hidden", path) is not None:
+        return True, "a private note"
+    if name_rank("public", path) is not None:
+        return False, "a private note"
+    name = path.rpartition("/")[2].lower().removeprefix("is_").removeprefix("is")
+    return _FLAG_KINDS.get(name, (None, ""))
+
+
+def truth_of(value: Any) -> bool | None:
+    """Return what a flag says, also in words; None for what is no flag."""
+    if isinstance(value, str):
+        return _TRUTH.get(value.strip().casefold())
+    return value if isinstance(value, bool) else None
 
 
 def _flags(spoken: Sequence[Record]) -> dict[str, str]:

@@ -26,6 +26,7 @@ logger = logging.getLogger(__name__)
 Message = Mapping[str, Any]
 _LONGEST_MESSAGE = 600
 _QUOTED = re.compile(r"'[^']*'|[0-9][0-9,]*")
+_LONG = 8 * 3600  # seconds between turns that may be of two dialogues
 _EXAMPLES = 3  # places that are named of a note
 
 
@@ -87,6 +88,7 @@ class Draft:
         mail: Whether quoted mail and signatures leave the texts.
         pause: The pause that ends a conversation, where the file does not say.
         times: The times of its file, where this decides by itself and the source is a folder.
+        is_apart: Whether others lie between its messages in the file.
     """
 
     place: str
@@ -99,6 +101,7 @@ class Draft:
     mail: bool = False
     pause: timedelta | None = None
     times: Times | None = None
+    is_apart: bool = False
 
 
 class Notes:
@@ -279,10 +282,20 @@ def _by_pauses(
                 )
             yield part
             part = []
+        elif moment and latest is not None and _may_begin_again(moment.seconds - latest, draft):
+            notes.guess(
+                "took turns of one id as one dialogue, though others and more than 8 hours lie "
+                "between them; if ids begin again, say --gap 4h",
+                draft.place,
+            )
         latest = moment.seconds if moment else latest
         part.append(message)
     if part:
         yield part
+
+
+def _may_begin_again(pause: float, draft: Draft) -> bool:
+    return draft.is_apart and not draft.mail and pause > _LONG
 
 
 def _finding(draft: Draft, notes: Notes) -> Iterator[Finding]:

@@ -43,7 +43,7 @@ def find_in_hub_dataset(identifier: str, split: str, notes: Notes) -> Iterator[F
     rows = hub_rows(identifier, split)
     first = list(islice(rows, _SURVEYED))  # a stream is read once: its first rows stand for all
     passes = chain([first, first, first], [chain(first, rows)])
-    drafts = RecordDrafts(lambda: next(passes))
+    drafts = RecordDrafts(lambda: next(passes), identifier)
     if drafts.header:
         columns = ", ".join(drafts.header)
         remedy = (

@@ -36,14 +36,6 @@ def people_of(unit: Unit) -> dict[str, Record]:
 def fields_around(unit: Unit) -> dict[str, Any]:
     """Return the scalars and lists around a conversation, the innermost first."""
     fields: dict[str, Any] = {}
-    rows = [dict(flattened(item)) for item in unit.items] if unit.is_row else []
-    layout = unit.layout
-    taken = {*layout.role, *layout.text, *layout.name, *layout.time}
-    for row in rows:
-        says = value_at(row, layout.text) is not None or value_at(row, layout.role) is not None
-        for path, value in row.items():
-            if not says or (path not in taken and all(other.get(path) == value for other in rows)):
-                fields.setdefault(path, value)
     for level in map(opened, reversed(unit.context)):
         sides = pair_of(level) if unit.kind == "pair" else ()
         for path, value in flattened(plain(level) if isinstance(level, Mapping) else {}):

@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +20,7 @@ from ...storage.files import check_not_read
 from .columns import parse_columns
 from .findings import Finding, Notes, Problem, from_drafts, from_record
 from .record_dialogues import Read, RecordDrafts
-from .table_files import find_in_table
-from .table_rows import Row, rows_in_memory
-from .workbook import is_flat, parquet_rows
+from .workbook import parquet_rows
 
 
 def find_in_lines(path: Path, notes: Notes) -> Iterator[Finding]:
@@ -82,23 +79,12 @@ def _json(path: Path) -> Any:
 
 
 def find_in_parquet(path: Path, notes: Notes) -> Iterator[Finding]:
-    """Read a file whose rows are conversations.
-
-    Without lists and objects, they are the rows of a table.
-    """
+    """Read a file whose rows are conversations, or the rows of a table."""
 
     def records() -> Iterator[tuple[str, Any]]:
         return ((f"{path}: row {index}", row) for index, row in enumerate(parquet_rows(path)))
 
-    def rows(_: Notes) -> Iterator[Row]:
-        rows = parquet_rows(path)
-        first = next(rows, {})
-        return rows_in_memory(list(first), (row.values() for row in chain([first], rows)))
-
-    if is_flat(path):
-        yield from find_in_table(rows, str(path), notes)
-    else:
-        yield from find_in_records(records, str(path), notes)
+    yield from find_in_records(records, str(path), notes)
 
 
 def find_in_records(read: Read, name: str, notes: Notes) -> Iterator[Finding]:
@@ -112,26 +98,9 @@ def find_in_records(read: Read, name: str, notes: Notes) -> Iterator[Finding]:
     if not is_open and all(_is_written(record) for _, record in read()):
         yield from (from_record(place, record) for place, record in read())
         return
-    drafts = RecordDrafts(read, parse_columns(options.columns))
-    if not drafts.header:
-        yield from from_drafts(drafts, notes)
-        drafts.take_account(notes)
-        return
-
-    def rows(_: Notes) -> Iterator[Row]:
-        records = (record for _, record in read() if isinstance(record, dict))
-        cells = ([record.get(field) for field in drafts.header] for record in records)
-        for row in rows_in_memory(drafts.header, cells):
-            # the header has no line of its own
-            yield row._replace(line=max(1, row.line - 1))
-
-    for place, record in read():
-        if not isinstance(record, dict):
-            fault = f"got {type(record).__name__}, expected an object"
-            if isinstance(record, InputError):
-                fault = str(record)
-            yield Finding(place, problems=(Problem(place, fault),))
-    yield from find_in_table(rows, name, notes)
+    drafts = RecordDrafts(read, name, parse_columns(options.columns))
+    yield from from_drafts(drafts, notes)
+    drafts.take_account(notes)
 
 
 def _is_written(record: Any) -> bool:

@@ -7,8 +7,8 @@ from functools import cache, reduce
 from html import unescape
 from typing import Any
 
-from .columns import word_list
-from .evidence import FLAG_KINDS, Layout, Record, flattened, is_known, is_program, value_at
+from .columns import name_rank, word_list
+from .evidence import Layout, Record, flattened, hiding, is_known, is_program, truth_of, value_at
 from .joining import spaced
 from .roles import WELL_KNOWN
 
@@ -32,7 +32,8 @@ _BESIDE = {  # fields beside the text of a message
     "images": "a picture",
 }
 _PRIVATE = re.compile(
-    r"\b(note|private|internal|whisper|supervisor)|_(note|private)", re.IGNORECASE
+    r"\b(note|priv(ate?|é|ado)|intern(al|[eo])?\b|whisper|supervisor)|_(note|private)",
+    re.IGNORECASE,
 )
 _NOTICE = re.compile(
     "system|service|event|join|leave|left$|member|status|change|lineitem|^meta|trace|moment|ai_|"
@@ -111,9 +112,9 @@ def message_in(
     elif role:
         yield from _said(flat, layout, people, {"role": role, "name": called(name)})
     elif value_at(flat, layout.text) is not None:
-        if list(layout.role[:1]) == ["role"]:
+        if list(layout.role[:1]) == ["role"] and not layout.is_flat:
             raise ValueError  # of a chat, where each message has one
-        yield {"left_out": "a message without a speaker"}
+        yield {"left_out": "a turn without a speaker"}
 
 
 def _speaker(
@@ -165,9 +166,12 @@ def _of_flag(path: str, value: Any) -> str:
         return "a deleted message"
     if path == "message/recipient" and value not in (None, "all"):
         return "a call of a tool"
-    name = path.rpartition("/")[2].lower().removeprefix("is_").removeprefix("is")
-    wanted, why = FLAG_KINDS.get(name, (None, ""))
-    return why if value is wanted and wanted is not None else ""
+    wanted, why = hiding(path)
+    if not why:
+        return ""
+    if isinstance(value, str) and (_PRIVATE.search(value) or value.isdecimal()):
+        return why if name_rank("hidden", path) == 0 and value != "0" else ""
+    return why if truth_of(value) is wanted else ""
 
 
 def _of_kind(name: str, value: Any, says_role: bool) -> str:

@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from functools import cache
@@ -11,10 +11,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ...errors import InputError
+from ...errors import InputError, unknown_name
 from ...hooks import entries
 from .account import REMEDY, Account
-from .evidence import EARLIER, Layout, Record, flattened, is_known, is_transcript, value_at
+from .columns import SAY, SIDES
+from .evidence import EARLIER, Layout, Record, columns_of, flattened, is_known, layout_of, value_at
 from .findings import Draft, Notes, Problem, from_record
 from .histories import IDS, continued, on_path
 from .inherited import fields_around, id_of, metadata_of, people_of, ranked_fields
@@ -22,7 +23,9 @@ from .joining import joined
 from .json_values import opened, pair_of
 from .markup import plain_text
 from .message_parts import Message, called, message_in
-from .record_tables import Conversations, Unit, description_of, first_text
+from .record_tables import Conversations, Unit, first_text
+from .rows import Rows, layout_of_rows
+from .table_rows import cell_text
 from .transcripts import draft_of_text
 
 Read = Callable[[], Iterable[tuple[str, Any]]]
@@ -32,8 +35,6 @@ _LISTED = 20  # fields that a sentence is about
 _SURVEYED = 1000  # records that show what fields are
 _PAUSE = timedelta(hours=4)  # that ends a conversation of people who have names
 _TICKET = re.compile(r"subject|priority|requester\w*|ticket\w*")
-_SIDES = ("user", "assistant")
-_OF_RECORDS = ({"start", "end"}, {"instruction", "input"})  # of recordings, of Alpaca
 _ANSWERS = {"output", "answer", "response", "input", "question", "query", "prompt", "text"}
 IN_TURN = (
     "a list of texts without speakers: taken as said in turn by 'first' and 'second'; say who they "
@@ -42,48 +43,94 @@ IN_TURN = (
 
 
 class RecordDrafts:
-    """Makes the dialogues of a file's records, once it has surveyed the first of them."""
+    """Makes the dialogues of a file's records, once it has surveyed them.
 
-    def __init__(self, read: Read, columns: Mapping[str, str] | None = None) -> None:
-        self._read = read
-        sample = [item for _, item in islice(read(), _SURVEYED) if not isinstance(item, InputError)]
-        self.header = [] if columns and "messages" in columns else header_of_flat(sample)
+    Records that are messages themselves, such as the rows of a table, are put together by `Rows`.
+    """
+
+    def __init__(
+        self, read: Read, name: str, columns: Mapping[str, str] | None = None, title: str = ""
+    ) -> None:
+        self._read, self.name, self.title = read, name, title
+        given = columns or {}
+        sample = [item for _, item in islice(read(), _SURVEYED) if not _is_faulty(item)]
         self.account = Account()
-        self.tables = Conversations(sample, system_rows(), columns or {})
-        self._sizes = Counter[int]()  # by the hash of what records of a dialogue share
-        self._alike: dict[str, set[int]] = {}  # two values at most of what may be an id
-        for _, unit, key in self._found(None):
-            self._sizes[hash(key)] += isinstance(unit, Unit)
-            for path, value in (
-                ranked_fields(fields_around(unit), "id") if isinstance(unit, Unit) else ()
-            ):
-                values = self._alike.setdefault(path, set())
-                if len(values) < 2:
-                    values.add(hash(value))
+        self.clashing: set[int] = set()  # ids that another sheet has too
+        self.tables = Conversations(sample, system_rows(), given)
+        self.header: list[str] = []  # of records that hold nothing but scalars
+        self.rows: Rows | None = None
+        self._firsts: dict[str, Any] = {}  # of what may be an id
+        self._differing: set[str] = set()
+        if layout := self._layout_of_rows(sample, given):
+            self.rows = Rows(name, layout, self._texts(), self._replies)
+            self.sizes = self.rows.sizes
+            return
+        self.sizes = Counter[int]()  # by the hash of what records of a dialogue share
+        for _, unit, key in self._units(None):
+            if isinstance(unit, Unit):
+                self.sizes[hash(key)] += 1
+                for path, value in ranked_fields(fields_around(unit), "id"):
+                    if self._firsts.setdefault(path, value) != value:
+                        self._differing.add(path)
+
+    def _layout_of_rows(self, sample: list[Any], given: Mapping[str, str]) -> Layout | None:
+        """Return the fields of records that are messages; None of such as hold messages."""
+        if "messages" in given or not all(isinstance(item, Mapping) for item in sample):
+            return None
+        columns = columns_of(sample)
+        is_flat = not any(_holds(value) for item in sample for value in item.values())
+        texts = [{path: cell_text(item.get(path)) for path in columns} for item in sample]
+        if is_flat:
+            layout = layout_of_rows(texts, system_rows(), given)
+        else:
+            layout = replace(layout_of(sample, system_rows(), given), divides=True)
+        if not (given or layout.sides):
+            speaks = self.tables.speaks("[]", sample) and not any(map(pair_of, sample))
+            holding = sum(bool(self.tables.find(item)) for item in sample[:_LISTED])
+            if not sample or not (speaks or (is_flat and 2 * holding <= len(sample[:_LISTED]))):
+                return None
+        if unknown := set(given.values()) - columns.keys():
+            raise InputError(f"{self.name}:1: {unknown_name('column', unknown.pop(), columns)}")
+        if not (layout.text or layout.sides):
+            names = ", ".join(list(columns)[:_LISTED])
+            raise InputError(f"{self.name}:1: got no column for content (found: {names}); {SAY}")
+        self.header = list(columns) if is_flat else []
+        return layout
+
+    def _texts(self) -> Iterator[tuple[str, Any]]:
+        """Read the records; those of a table hold texts only, and none is blank."""
+        for place, record in self._read():
+            if self.header and isinstance(record, Mapping) and None not in record:
+                cells = {path: cell_text(record.get(path)) for path in self.header}
+                if any(map(str.strip, cells.values())):
+                    yield place, cells
+            else:
+                yield place, record
 
     def __call__(self, notes: Notes) -> Iterator[Draft]:
         """Make the dialogues."""
-        groups: dict[str, list[tuple[str, Unit]]] = {}
-        for place, unit, key in self._found(notes):
-            if isinstance(unit, Problem):
-                yield Draft(place, "", (), problems=(unit,))
-                continue
+        self.account = Account()
+        groups: dict[str, list[tuple[str, Any]]] = {}
+        keyed = self.rows.keyed(self._texts()) if self.rows else self._units(notes)
+        for place, unit, key in keyed:
             members = groups.setdefault(key, [])
             members.append((place, unit))
-            if len(members) >= self._sizes[hash(key)]:
-                yield from self._drafts(groups.pop(key), notes)
-        for members in groups.values():
-            yield from self._drafts(members, notes)
+            if len(members) >= self.sizes[hash(key)]:
+                yield from self._drafts(key, groups.pop(key), notes)
+        for key, members in groups.items():
+            yield from self._drafts(key, members, notes)
 
     def take_account(self, notes: Notes) -> None:
         """Count the words of all records, after all dialogues were made."""
-        for _, record in self._read():
-            self.account.take(opened(record))
+        if self.rows:
+            self.rows.remark(notes)
+        else:
+            for _, record in self._read():
+                self.account.take(opened(record))
         notes.account.join(self.account)
 
-    def _found(self, notes: Notes | None) -> Iterator[tuple[str, Any, str]]:
+    def _units(self, notes: Notes | None) -> Iterator[tuple[str, Any, str]]:
         """Yield places, conversations or problems, and what the records of a dialogue share."""
-        run = ""
         for place, record in self._read():
             if isinstance(record, InputError):
                 yield place, Problem(place, str(record)), place
@@ -93,31 +140,38 @@ class RecordDrafts:
                 yield from _unread(place, record, notes)
             for number, unit in enumerate(units, start=1):
                 where = place if len(units) == 1 else f"{place}: dialogue {number}"
-                key = _shared(unit)
-                if unit.is_row and not self._replies(unit, unit.items[0]):
-                    run = key or run or where
-                    key = run
-                yield where, unit, key or where
+                yield where, unit, _shared(unit) or where
 
-    def _replies(self, unit: Unit, item: Record) -> list[tuple[Layout, list[Record]]]:
+    def _replies(self, at: str, outer: Layout, item: Record) -> list[tuple[Layout, list[Record]]]:
         """Return lists of messages in a message, such as the answers to a post."""
         lists = []
-        for name, inner in flattened(item):
+        for name, inner in () if outer.is_flat else flattened(item):
             if not isinstance(inner, list):
                 continue
-            path = f"{unit.path}.{name.replace('/', '.')}[]"
+            path = f"{at}.{name.replace('/', '.')}[]"
             if path in self.tables.samples and not EARLIER.search(name):
                 layout = self.tables.layout(path)
-                if layout.role and name not in unit.layout.text and self.tables.speaks(path):
+                if layout.role and name not in outer.text and self.tables.speaks(path):
                     lists.append((layout, inner))
         return lists
 
-    def _drafts(self, members: list[tuple[str, Unit]], notes: Notes) -> Iterator[Draft]:
+    def _drafts(self, key: str, members: list[tuple[str, Any]], notes: Notes) -> Iterator[Draft]:
+        """Make the dialogues of what shares a key."""
+        place = members[0][0]
+        problems = tuple(unit for _, unit in members if isinstance(unit, Problem))
+        if problems:
+            yield Draft(place, key, (), problems=problems)
+        elif self.rows:
+            unit = self.rows.unit(key, members, notes)
+            yield from self._of([(place, unit)], notes)
+            for _, row in members:
+                self.account.take(row)
+            self.account.forget()
+        else:
+            yield from self._of(members, notes)
+
+    def _of(self, members: list[tuple[str, Unit]], notes: Notes) -> Iterator[Draft]:
         place, first = members[0]
-        if first.is_row:
-            places = {id(unit.items[0]): where for where, unit in members}
-            first = replace(first, items=[unit.items[0] for _, unit in members], places=places)
-            members = [(place, first)]
         messages: list[Message] = []
         for where, unit in members:
             try:
@@ -150,17 +204,20 @@ class RecordDrafts:
         self, place: str, unit: Unit, spoken: Mapping[str, list[Message]], notes: Notes
     ) -> Iterator[Draft]:
         context = fields_around(unit)
-        constant = {
-            path
-            for path, values in self._alike.items()
-            if len(self._sizes) > 1 and len(values) < 2 and path.rpartition("/")[2] != "id"
-        }
-        id, id_path = id_of(unit, context, constant)
-        time_path, time = next(iter(ranked_fields(context, "time")), ("", ""))
+        id, id_path = unit.key, ""
+        time_path, time = "", ""
+        if not self.rows or not (unit.layout.group or self.header):
+            alike = self._firsts.keys() - self._differing if len(self.sizes) > 1 else set()
+            alike = {path for path in alike if path.rpartition("/")[2] != "id"}
+            id, id_path = id_of(unit, context, alike)
+            time_path, time = next(iter(ranked_fields(context, "time")), ("", ""))
+        elif hash(unit.key) in self.clashing:
+            id = f"{self.title}/{id}"
+        id = "" if id == place else id
         domains = context.get("domains")
         metadata = metadata_of(context, (id_path, time_path, "domains", ""))
         turns = [turn for several in spoken.values() for turn in several]
-        is_ticket = any(map(_TICKET.fullmatch, context))
+        is_ticket = self.rows.is_mail if self.rows else any(map(_TICKET.fullmatch, context))
         is_whole = is_ticket or any(
             "Thread" in str(context.get(at)) for at in ("type", "channel/type")
         )
@@ -172,6 +229,8 @@ class RecordDrafts:
                 self.account.keep(text)
         for key, part in spoken.items():
             divides = named and not key and not is_whole and not unit.layout.is_recording
+            if self.rows:
+                divides = not unit.layout.divides and not unit.layout.sides
             yield Draft(
                 place,
                 key or id,
@@ -181,6 +240,7 @@ class RecordDrafts:
                 metadata=metadata,
                 mail=is_ticket or any(turn.get("markup") for turn in part),
                 pause=_PAUSE if divides else None,
+                is_apart=self.rows is not None and hash(unit.key) in self.rows.apart,
             )
 
     def _messages(self, unit: Unit, notes: Notes, place: str) -> Iterator[Message]:
@@ -205,12 +265,12 @@ class RecordDrafts:
         history = value.get("history")
         exchanges = history if isinstance(history, list) else []
         for exchange in exchanges:
-            pair = zip(exchange, _SIDES, strict=False)
+            pair = zip(exchange, SIDES, strict=False)
             messages += [{"role": side, "content": str(text), "name": ""} for text, side in pair]
         beside = (
             {"time": time[0][1]} if (time := ranked_fields(dict(flattened(value)), "time")) else {}
         )
-        for name, side in zip(pair_of(value), _SIDES, strict=True):
+        for name, side in zip(pair_of(value), SIDES, strict=True):
             side_value = opened(value[name])
             if name == "input" and isinstance(value.get("instruction"), str):
                 side_value = "\n".join(filter(None, (value["instruction"], side_value)))
@@ -253,17 +313,35 @@ class RecordDrafts:
                 self.account.note(item)
                 yield dict(item)
                 continue
-            replies = self._replies(unit, item)
+            if unit.layout.sides:
+                yield from _of_sides(item, unit)
+                continue
+            replies = self._replies(unit.path, unit.layout, item)
             beside = _beside(item, unit, threads, bool(replies))
             several = [
                 (item, unit.layout),
                 *((reply, near) for near, some in replies for reply in some),
             ]
             for inner, layout in several:
-                for message in message_in(inner, layout, people):
+                default = "user" if layout.is_flat and not layout.speaks else ""
+                for message in message_in(inner, layout, people, default):
                     if "left_out" in message:
                         self.account.note(inner)
                     yield {**message, **beside}
+
+
+def _of_sides(row: Record, unit: Unit) -> Iterator[Message]:
+    """Yield what each side says in a row."""
+    spoken = [(side, row.get(at, "")) for side, at in zip(SIDES, unit.layout.sides, strict=True)]
+    for side, text in [pair for pair in spoken if pair[1].strip()] or spoken[:1]:
+        message = {"role": side, "content": text, "name": "", "raw": [text]}
+        if time := value_at(row, unit.layout.time):
+            message["time"] = time
+        yield {**message, "markup": unit.layout.is_markup, "place": unit.places[id(row)]}
+
+
+def _is_faulty(item: Any) -> bool:
+    return isinstance(item, InputError) or (isinstance(item, Mapping) and None in item)
 
 
 def _malformed(place: str, unit: Unit) -> Draft:
@@ -274,10 +352,10 @@ def _beside(item: Record, unit: Unit, threads: Mapping[str, int], has_replies: b
     """Return where a message is, and what tells the conversations of a list apart."""
     flat = dict(flattened(item))
     thread = value_at(flat, unit.layout.thread)
-    group = None if unit.is_row else value_at(flat, unit.layout.group)
+    group = None if unit.places else value_at(flat, unit.layout.group)
     if thread is not None and threads[str(thread)] > 1:
         group = thread
-    if has_replies and group is None and not unit.is_row:
+    if has_replies and group is None and not unit.places:
         group = value_at(flat, IDS) or f"{unit.path}{id(item)}"
     beside = {} if group is None else {"group": str(group).rpartition("/conversations/")[2]}
     if id(item) in unit.places:
@@ -309,37 +387,11 @@ def system_rows() -> list[dict[str, Any]]:
     return [*outside, *tomllib.loads(text)["systems"]]
 
 
-def header_of_flat(sample: Sequence[Any]) -> list[str]:
-    """Return the fields of records that are rows of a table; none if their values hold more."""
-    fields: dict[str, list[Any]] = {}
-    for record in sample:
-        if not isinstance(record, Mapping) or record.get("messages") == []:
-            return []
-        if pair_of(record) and not all(isinstance(record[name], str) for name in pair_of(record)):
-            return []
-        if description_of(record) or any(keys <= record.keys() for keys in _OF_RECORDS):
-            return []
-        for name, value in record.items():
-            fields.setdefault(name, []).append(value)
-    return [] if any(map(_holds, fields.values())) else list(fields)
-
-
-def _holds(values: Sequence[Any]) -> bool:
-    """Return whether the values of a field are objects, or whole conversations in a text."""
-    filled = [value for value in values if value not in (None, "", [], {})]
-    nested = [
-        value
-        for value in values
-        if isinstance(value, Mapping)
-        or (
-            isinstance(value, list)
-            and (len(value) > 1 or not all(isinstance(v, str) for v in value))
-        )
-    ]
-    texts = [value for value in filled if isinstance(value, str)]
-    parsed = [text for text in texts if not isinstance(opened(text), str)]
-    whole = [text for text in texts if is_transcript(text)]
-    return bool(nested) or 2 * len(parsed) > len(filled) or 5 * len(whole) > 4 * len(filled)
+def _holds(value: Any) -> bool:
+    """Return whether a value is more than a scalar, or a text in a list."""
+    if isinstance(value, list):
+        return len(value) > 1 or not all(isinstance(item, str) for item in value)
+    return isinstance(value, Mapping)
 
 
 def _in_turn(unit: Unit, notes: Notes, place: str) -> Iterator[Message]:
@@ -370,8 +422,5 @@ def _versions(units: list[Unit]) -> list[Unit]:
 
 def _shared(unit: Unit) -> str:
     """Return what records of one dialogue share: the id of a session, a thread or the like."""
-    if unit.is_row:
-        value = value_at(dict(flattened(unit.items[0])), unit.layout.group)
-    else:
-        value = next((value for _, value in ranked_fields(fields_around(unit), "group")), None)
+    value = next((value for _, value in ranked_fields(fields_around(unit), "group")), None)
     return "" if value is None else str(value).rpartition("/conversations/")[2]

@@ -55,7 +55,6 @@ class Unit:
     key: str = ""
     layout: Layout = field(default_factory=Layout)
     more: list["Unit"] = field(default_factory=list)
-    is_row: bool = False
     has_opening: bool = False
     places: dict[int, str] = field(default_factory=dict)
 
@@ -134,8 +133,6 @@ class Conversations:
         record = _ready(record)
         if "messages" in self._columns:
             return self._named(record)
-        if isinstance(record, Mapping) and self.speaks("[]", [record]) and not pair_of(record):
-            return [Unit("messages", "[]", [record], [], layout=self.layout("[]"), is_row=True)]
         return self.units(record, "[]", [], "")
 
     def _named(self, record: Any) -> list[Unit]:

@@ -13,29 +13,25 @@ _SENTENCE_ENDS = tuple(".?!。？！")
 
 def with_pieces(record: Record) -> Record:
     """Return a record of a recorder with ``pieces`` instead of words; another as it is."""
-    results = record.get(
-        "results",
-        (record.get("response") or {}).get("results")
-        if isinstance(record.get("response"), dict)
-        else None,
-    )
+    record = record["response"] if isinstance(record.get("response"), dict) else record
+    results = record.get("results")
     pieces: list[Any] = []
     if isinstance(results, dict) and "channels" in results and "utterances" not in results:
         pieces = _deepgram(results)
     elif isinstance(results, dict) and "items" in results:
         pieces = _transcribe(results)
-    elif (
-        isinstance(results, list)
-        and results
-        and "alternatives" in results[0]
-        and "type" not in results[0]
-    ):
-        pieces = _google(results)
+    elif isinstance(results, list) and "channelTag" in str(results):
+        pieces = [
+            {"text": best["transcript"], "channel": result.get("channelTag")}
+            for result in results
+            for best in result["alternatives"][:1]
+        ]
     if not pieces:
         return record
-    beside = {name: value for name, value in record.items() if name not in ("results", "response")}
-    language = results.get("language_code") if isinstance(results, dict) else None
-    return {**beside, "language_code": language, "pieces": pieces}
+    beside = {name: value for name, value in record.items() if name != "results"}
+    if isinstance(results, dict):
+        beside["language_code"] = results.get("language_code")
+    return {**beside, "pieces": pieces}
 
 
 def with_sessions(record: Record) -> Record:
@@ -141,22 +137,3 @@ def _transcribe(results: Record) -> list[Any]:
         label = channel.get("channel_label")
         pieces += _sentences(words, "content", "speaker_label", "start_time", label)
     return pieces
-
-
-def _google(results: list[Any]) -> list[Any]:
-    """Read Google's results; the last one may repeat the words of all others, with speakers."""
-    words = [(result["alternatives"] or [{}])[0].get("words") or [] for result in results]
-    last = words[-1]
-    if last and ("speakerTag" in last[0] or "speakerLabel" in last[0]):
-        key = "speakerTag" if "speakerTag" in last[0] else "speakerLabel"
-        whole = len(last) >= sum(map(len, words[:-1]))
-        spoken = last if whole else [word for part in words for word in part]
-        return _sentences(spoken, "word", key, "startTime")
-    return [
-        {
-            "text": (result["alternatives"] or [{}])[0].get("transcript"),
-            "start": (part or [{}])[0].get("startTime"),
-            "channel": result.get("channelTag"),
-        }
-        for result, part in zip(results, words, strict=True)
-    ]

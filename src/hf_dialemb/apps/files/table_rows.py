@@ -3,19 +3,22 @@
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import chain
 from math import isnan
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...data.parsing import LONGEST_CELL
-from .findings import Notes
-from .text_encoding import is_text, text_of
+from ...errors import InputError
+from .columns import SAY
+from .text_encoding import is_text, text_in
 from .workbook import Sheet
 
 _FORMULA = ("=", "+", "-", "@")
+_LISTED = 20  # columns that a sentence is about
 _HEAD = 1 << 16  # characters that show what separates cells
 
 
@@ -27,23 +30,45 @@ class Row(NamedTuple):
     fault: str = ""
 
 
-Rows = Callable[[Notes], Iterator[Row]]
+def records_of(name: str, rows: Iterator[Row], *, numbered: bool) -> Iterator[tuple[str, Any]]:
+    """Yield the rows of a table as objects by its header, or by the numbers of columns.
+
+    The fault of a row stands under the name None. An InputError refuses a header that has one, and
+    a header alone.
+    """
+    first = next(rows, None)
+    if first is None:
+        return
+    if first.fault:
+        raise InputError(f"{name}:{first.line}: {first.fault}")
+    again = Counter[str]()
+    header = []
+    for number, cell in enumerate(first.cells, start=1):
+        title = str(number) if numbered else cell.strip()
+        again[title] += 1
+        header.append(f"{title} ({again[title]})" if again[title] > 1 else title)
+    row = None
+    for row in chain([first], rows) if numbered else rows:
+        record: dict[str | None, Any] = dict(zip(header, map(plain_cell, row.cells), strict=False))
+        fault = row.fault
+        if not fault and len(row.cells) != len(header):
+            fault = (
+                f"got {len(row.cells)} cell(s), expected {len(header)} as in the first row; put "
+                "cells that hold the separator in quotation marks, or add what is missing"
+            )
+        if fault:
+            record[None] = fault
+        yield f"{name}:{row.line}", record
+    if row is None:
+        titles = ", ".join(header[:_LISTED])
+        raise InputError(f"{name}:{first.line}: got no rows below a header ({titles}); {SAY}")
 
 
-def rows_in_memory(header: Sequence[str], cells: Iterable[Iterable[object]]) -> Iterator[Row]:
-    """Yield the rows of a table in memory, as a file of it would give them."""
-    yield Row(1, header)
-    for line, row in enumerate(cells, start=2):
-        texts = list(map(cell_text, row))
-        if any(text.strip() for text in texts):
-            yield Row(line, texts)
-
-
-def text_rows(path: Path, notes: Notes) -> Iterator[Row]:
+def text_rows(path: Path, encoding: str) -> Iterator[Row]:
     """Yield the rows of a CSV or TSV file, without blank ones."""
     csv.field_size_limit(LONGEST_CELL)
     usual = "\t" if path.name.lower().removesuffix(".gz").endswith(".tsv") else ","
-    with text_of(path, notes) as text:
+    with text_in(path, encoding) as text:
         head = text.read(_HEAD) + text.readline()
         mark = re.match("sep=(.)\r?\n", head)  # of Excel
         delimiter = mark[1] if mark else _delimiter(head, usual)
@@ -84,12 +109,10 @@ def _delimiter(head: str, usual: str) -> str:
     return max((usual, ";", "\t", ",", "|"), key=score)
 
 
-def sheet_rows(sheet: Sheet, name: str, notes: Notes) -> Iterator[Row]:
+def sheet_rows(sheet: Sheet) -> Iterator[Row]:
     """Yield the rows of a sheet, as wide as the first of them."""
     width = len(sheet[0][1]) if sheet else 0
     for line, cells in sheet:
-        if len(cells) > width:
-            notes.add("left out what stands beside the columns", f"{name}:{line}")
         missing = [""] * (width - len(cells))
         yield Row(line, [*map(cell_text, cells[:width]), *missing])
 
@@ -101,6 +124,8 @@ def plain_cell(cell: str) -> str:
 
 def cell_text(cell: object) -> str:
     """Return the value of a cell as text; empty for a missing one."""
+    if isinstance(cell, str):
+        return cell
     if cell is None or (isinstance(cell, float) and isnan(cell)):
         return ""
     if isinstance(cell, float) and cell.is_integer():

@@ -22,7 +22,6 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
     (codecs.BOM_UTF8, "utf-8-sig"),
 )
-_WIDE = ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")  # without such a mark
 _OTHERS = [
     "cp1252",
     "cp1250",
@@ -66,16 +65,27 @@ def text_of(path: Path, notes: Notes) -> Iterator[io.TextIOWrapper]:
     UTF-8, UTF-16 or UTF-32, else in the encoding that fits its letters best. Bytes that the
     encoding does not have can be reported with their line; see `is_text`.
     """
-    sample = b""
-    encoding = _unicode_of(path)
-    if not encoding:
-        sample = _foreign_lines(path)
-        encoding = _best_of(sample, path, notes) if sample else "utf-8-sig"
-    elif encoding != "utf-8-sig":
-        notes.add(f"read as {encoding}, since it is not UTF-8", str(path))
+    with text_in(path, encoding_of(path, notes)) as text:
+        yield text
+
+
+@contextmanager
+def text_in(path: Path, encoding: str) -> Iterator[io.TextIOWrapper]:
+    """Open a text file of a known encoding."""
     errors = "replace" if encoding.startswith(("utf-16", "utf-32")) else "surrogateescape"
     with decompressed(path) as stream:
         yield io.TextIOWrapper(stream, encoding, errors=errors, newline="")
+
+
+def encoding_of(path: Path, notes: Notes) -> str:
+    """Return the encoding of a text file, and note any but UTF-8."""
+    encoding = _unicode_of(path)
+    if not encoding:
+        sample = _foreign_lines(path)
+        return _best_of(sample, path, notes) if sample else "utf-8-sig"
+    if encoding != "utf-8-sig":
+        notes.add(f"read as {encoding}, since it is not UTF-8", str(path))
+    return encoding
 
 
 def is_text(text: str) -> bool:
@@ -92,12 +102,7 @@ def _unicode_of(path: Path) -> str:
             return name
     if start.count(0) * 64 <= len(start):
         return ""
-
-    def plainness(name: str) -> int:
-        text = start.decode(name, "replace")
-        return len(re.findall("[ -~\n]", text)) - text.count("\0")
-
-    return max(_WIDE, key=plainness)
+    return "utf-16-le" if start[1::2].count(0) > start[::2].count(0) else "utf-16-be"
 
 
 def _foreign_lines(path: Path) -> bytes:

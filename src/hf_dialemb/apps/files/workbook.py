@@ -1,21 +1,13 @@
-"""Excel workbooks and Parquet files, within bounds: a small workbook may unpack to gigabytes."""
+"""Excel workbooks and Parquet files."""
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from zipfile import ZipFile
 
 from ...errors import InputError
 
-_MOST_ROWS = 1 << 20  # that a sheet of Excel can have
 _MOST_CELLS = 1 << 26  # of a workbook in memory
-# bytes that one byte may unpack to, and those that any file may; real sheets reach 25
-_RATIO, _FREE = 100, 1 << 25
-_LONGEST_PART = 1 << 22  # bytes of XML of one row, or of one string
-_BLOCK = 1 << 20
-_PART = re.compile(rb"<(?:\w+:)?(?:row|si)[\s/>]")
 _BATCH = 500  # rows of Parquet in memory
 
 Sheet = list[tuple[int, list[Any]]]  # the filled rows with their numbers
@@ -36,7 +28,6 @@ def read_sheets(path: Path) -> dict[str, Sheet]:
     sheets: dict[str, Sheet] = {}
     left = _MOST_CELLS
     try:
-        _check_size(path)
         book = load_workbook(path, read_only=True, data_only=True)
         for sheet in book.worksheets:
             rows = sheets.setdefault(sheet.title, [])
@@ -46,7 +37,7 @@ def read_sheets(path: Path) -> dict[str, Sheet]:
                 if filled:
                     rows.append((number, list(cells[: filled[-1]])))
                     left -= filled[-1]
-                if left < 0 or number > _MOST_ROWS:
+                if left < 0:
                     raise ValueError(f"it has more than {_MOST_CELLS:,} cells")
         book.close()
     except Exception as error:  # of a library on a file that may be of any kind
@@ -55,37 +46,6 @@ def read_sheets(path: Path) -> dict[str, Sheet]:
             f"{path}: cannot be read ({reason}); save it again as .xlsx or as CSV"
         ) from None
     return sheets
-
-
-def _check_size(path: Path) -> None:
-    """Refuse a workbook that unpacks to much more than its size, or has a huge row or string."""
-    packed = path.stat().st_size
-    with ZipFile(path) as archive:
-        if sum(member.file_size for member in archive.infolist()) > _FREE + _RATIO * packed:
-            raise ValueError("it unpacks to more than any table")
-        for name in archive.namelist():
-            if name.endswith((".xml", ".rels")) and "pivotCache" not in name:
-                with archive.open(name) as stream:
-                    _check_parts(iter(lambda: stream.read(_BLOCK), b""), _MOST_ROWS + packed)
-
-
-def _check_parts(blocks: Iterator[bytes], most: int) -> None:
-    count = length = 0
-    for block in blocks:
-        starts = [match.start() for match in _PART.finditer(block)]
-        count += len(starts)
-        length = len(block) - starts[-1] if starts else length + len(block)
-        if count > most or length > _LONGEST_PART or b"<!" in block:
-            raise ValueError("its XML is of no table")
-
-
-def is_flat(path: Path) -> bool:
-    """Return whether no column of a Parquet file holds lists or objects."""
-    from pyarrow import types
-    from pyarrow.parquet import read_schema
-
-    with _readable(path):
-        return not any(types.is_nested(field.type) for field in read_schema(path))
 
 
 def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
