@@ -13,8 +13,8 @@ _SENTENCE_ENDS = tuple(".?!。？！")
 
 def with_pieces(record: Record) -> Record:
     """Return a record of a recorder with ``pieces`` instead of words; another as it is."""
-    record = record["response"] if isinstance(record.get("response"), dict) else record
-    results = record.get("results")
+    answer = record.get("response")
+    results = record.get("results", answer.get("results") if isinstance(answer, dict) else None)
     pieces: list[Any] = []
     if isinstance(results, dict) and "channels" in results and "utterances" not in results:
         pieces = _deepgram(results)
@@ -22,13 +22,17 @@ def with_pieces(record: Record) -> Record:
         pieces = _transcribe(results)
     elif isinstance(results, list) and "channelTag" in str(results):
         pieces = [
-            {"text": best["transcript"], "channel": result.get("channelTag")}
+            {
+                "text": best["transcript"],
+                "start": best["words"][0].get("startTime"),
+                "channel": result["channelTag"],
+            }
             for result in results
             for best in result["alternatives"][:1]
         ]
     if not pieces:
         return record
-    beside = {name: value for name, value in record.items() if name != "results"}
+    beside = {name: value for name, value in record.items() if name not in ("results", "response")}
     if isinstance(results, dict):
         beside["language_code"] = results.get("language_code")
     return {**beside, "pieces": pieces}
