@@ -53,6 +53,7 @@ _FLAG_KINDS = {  # booleans that say that nobody else saw a message, by name wit
     "thought": (True, "a thought of a model"),
 }
 _TRUTH = {"true": True, "yes": True, "y": True, "false": False, "no": False, "n": False}
+_GONE = re.compile(r"(.*/)?\w*(delet|redact|unsent|revoked)\w*", re.IGNORECASE)
 _START = re.compile(
     r"(.*/)?((start|begin|offset)(_?(time|offset|ts|timestamp|in)?_?(s|ms|millis|milliseconds|"
     r"seconds|secs|nanos|ticks)?)?|startOffsetNanos|BeginOffsetMillis|offsetInTicks|ts|timestamp/0|"
@@ -127,6 +128,11 @@ def flattened(item: Record, depth: int = _DEEPEST, prefix: str = "") -> Iterator
             yield from flattened(value, depth - 1, f"{path}/")
         else:
             yield path, value
+
+
+def flat_of(item: Record, layout: Layout) -> Record:
+    """Return an object with the paths of its fields."""
+    return item if layout.is_flat else dict(flattened(item))
 
 
 def _are_ids(value: Record) -> bool:
@@ -363,7 +369,12 @@ def is_program(word: str) -> bool:
 
 @cache
 def hiding(path: str) -> tuple[bool | None, str]:
-    """Return the value of a flag that leaves a message out, and what the message is then."""
+    """Return the value of a flag that leaves a message out, and what the message is then.
+
+    The value is None where any but a false one does.
+    """
+    if _GONE.fullmatch(path):
+        return None, "a deleted message"
     if name_rank("hidden", path) is not None:
         return True, "a private note"
     if name_rank("public", path) is not None:
@@ -430,4 +441,8 @@ def _system_speaks(roles: Sequence[str]) -> bool:
 
 def value_at(flat: Record, paths: Sequence[str]) -> Any:
     """Return the first of several fields that an object has."""
-    return next((flat[at] for at in paths if flat.get(at) not in _EMPTY), None)
+    for path in paths:
+        value = flat.get(path)
+        if value or value not in _EMPTY:
+            return value
+    return None

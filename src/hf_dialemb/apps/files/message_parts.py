@@ -40,7 +40,6 @@ _NOTICE = re.compile(
     "call|activit|tombstone|notif|topic|bot_|summary|snapshot|delete|pinned|recipientadd",
     re.IGNORECASE,
 )
-_GONE = re.compile(r"(.*/)?\w*(delet|redact|unsent|revoked)\w*", re.IGNORECASE)
 _OF_AGENTS = re.compile(
     r"\s*(<(command|local-command|environment|user_instructions|user_shell|system-reminder|"
     r"turn_aborted|bash-)|# AGENTS\.md instructions|\[Request interrupted|Caveat: )"
@@ -84,6 +83,12 @@ def parts(content: Any) -> Iterator[tuple[str, str]]:
 
 
 @cache
+def _beside(path: str) -> str:
+    """Return what a field beside the text of a message is; empty for most."""
+    return _BESIDE.get(path.rpartition("/")[2], "")
+
+
+@cache
 def _kind_of(name: str) -> str:
     """Return what a part of a type is; empty for what is said."""
     fitting = (kind for words, kind in _PARTS if re.search(words, name, re.IGNORECASE))
@@ -91,12 +96,12 @@ def _kind_of(name: str) -> str:
 
 
 def message_in(
-    item: Record, layout: Layout, people: Mapping[str, Record], default: str = ""
+    flat: Record, layout: Layout, people: Mapping[str, Record], default: str = ""
 ) -> Iterator[Message]:
     """Yield what is left out of one message, then what it says.
 
     Args:
-        item: The message.
+        flat: The message.
         layout: Its fields.
         people: Persons by the ids that messages have of them.
         default: The role of a message that does not say whose it is.
@@ -104,7 +109,6 @@ def message_in(
     Raises:
         ValueError: Its text is none.
     """
-    flat = dict(flattened(item))
     role, name = _speaker(flat, layout, people, default)
     why = _left_out(flat, layout, role)
     if why:
@@ -162,13 +166,13 @@ def _left_out(flat: Record, layout: Layout, role: str) -> str:
 
 def _of_flag(path: str, value: Any) -> str:
     """Return what a message is by one of its fields, if nobody says it, or nobody else saw it."""
-    if value and _GONE.fullmatch(path) and not isinstance(value, list | Mapping):
-        return "a deleted message"
     if path == "message/recipient" and value not in (None, "all"):
         return "a call of a tool"
     wanted, why = hiding(path)
     if not why:
         return ""
+    if wanted is None:
+        return why if value and not isinstance(value, list | Mapping) else ""
     if isinstance(value, str) and (_PRIVATE.search(value) or value.isdecimal()):
         return why if name_rank("hidden", path) == 0 and value != "0" else ""
     return why if truth_of(value) is wanted else ""
@@ -201,8 +205,7 @@ def _said(
         if texts:
             path = at
             break
-    ends = {at.rpartition("/")[2]: value for at, value in flat.items()}
-    left += [kind for field, kind in _BESIDE.items() if ends.get(field)]
+    left += [kind for at, value in flat.items() if value and (kind := _beside(at))]
     yield from ({"left_out": kind} for kind in left)
     content = _joined([_shown(text, layout, people) for text in texts])
     if _OF_AGENTS.match(content):

@@ -15,7 +15,17 @@ from ...errors import InputError, unknown_name
 from ...hooks import entries
 from .account import REMEDY, Account
 from .columns import SAY, SIDES
-from .evidence import EARLIER, Layout, Record, columns_of, flattened, is_known, layout_of, value_at
+from .evidence import (
+    EARLIER,
+    Layout,
+    Record,
+    columns_of,
+    flat_of,
+    flattened,
+    is_known,
+    layout_of,
+    value_at,
+)
 from .findings import Draft, Notes, Problem, from_record
 from .histories import IDS, continued, on_path
 from .inherited import fields_around, id_of, metadata_of, people_of, ranked_fields
@@ -61,6 +71,7 @@ class RecordDrafts:
         self.rows: Rows | None = None
         self._firsts: dict[str, Any] = {}  # of what may be an id
         self._differing: set[str] = set()
+        self._passes = 0  # the first one decides what is metadata
         if layout := self._layout_of_rows(sample, given):
             self.rows = Rows(name, layout, self._texts(), self._replies)
             self.sizes = self.rows.sizes
@@ -110,6 +121,7 @@ class RecordDrafts:
     def __call__(self, notes: Notes) -> Iterator[Draft]:
         """Make the dialogues."""
         self.account = Account()
+        self._passes += 1
         groups: dict[str, list[tuple[str, Any]]] = {}
         keyed = self.rows.keyed(self._texts()) if self.rows else self._units(notes)
         for place, unit, key in keyed:
@@ -142,10 +154,12 @@ class RecordDrafts:
                 where = place if len(units) == 1 else f"{place}: dialogue {number}"
                 yield where, unit, _shared(unit) or where
 
-    def _replies(self, at: str, outer: Layout, item: Record) -> list[tuple[Layout, list[Record]]]:
+    def _replies(self, at: str, outer: Layout, flat: Record) -> list[tuple[Layout, list[Record]]]:
         """Return lists of messages in a message, such as the answers to a post."""
-        lists = []
-        for name, inner in () if outer.is_flat else flattened(item):
+        lists: list[tuple[Layout, list[Record]]] = []
+        if outer.is_flat:
+            return lists
+        for name, inner in flat.items():
             if not isinstance(inner, list):
                 continue
             path = f"{at}.{name.replace('/', '.')}[]"
@@ -164,7 +178,7 @@ class RecordDrafts:
         elif self.rows:
             unit = self.rows.unit(key, members, notes)
             yield from self._of([(place, unit)], notes)
-            for _, row in members:
+            for _, row in members if self._passes > 1 else ():
                 self.account.take(row)
             self.account.forget()
         else:
@@ -293,7 +307,7 @@ class RecordDrafts:
         elif isinstance(value, Mapping):
             layout = self.tables.layout(path, [value])
             if layout.text:
-                yield from message_in(value, layout, {}, side)
+                yield from message_in(flat_of(value, layout), layout, {}, side)
                 return
             for name, inner in value.items():
                 if isinstance(inner, list | Mapping) or name in _ANSWERS:
@@ -306,8 +320,9 @@ class RecordDrafts:
         people = people_of(unit)
         nodes = [at.get("current_node", at.get("currentId")) for at in unit.context]
         last = next((node for node in nodes if node), None)
-        flat = [dict(flattened(item)) for item in items]
-        threads = Counter(str(value_at(item, unit.layout.thread)) for item in flat)
+        flats = {id(item): flat_of(item, unit.layout) for item in items}
+        threads = Counter(str(value_at(flat, unit.layout.thread)) for flat in flats.values())
+        default = "user" if unit.layout.is_flat and not unit.layout.speaks else ""
         for item in on_path(items, unit.layout, last):
             if "left_out" in item:
                 self.account.note(item)
@@ -316,18 +331,20 @@ class RecordDrafts:
             if unit.layout.sides:
                 yield from _of_sides(item, unit)
                 continue
-            replies = self._replies(unit.path, unit.layout, item)
-            beside = _beside(item, unit, threads, bool(replies))
+            flat = flats[id(item)]
+            replies = self._replies(unit.path, unit.layout, flat)
+            beside = _beside(flat, unit, threads, bool(replies))
+            if id(item) in unit.places:
+                beside["place"] = unit.places[id(item)]
             several = [
-                (item, unit.layout),
-                *((reply, near) for near, some in replies for reply in some),
+                (flat, unit.layout),
+                *((flat_of(reply, near), near) for near, some in replies for reply in some),
             ]
             for inner, layout in several:
-                default = "user" if layout.is_flat and not layout.speaks else ""
                 for message in message_in(inner, layout, people, default):
                     if "left_out" in message:
                         self.account.note(inner)
-                    yield {**message, **beside}
+                    yield message | beside
 
 
 def _of_sides(row: Record, unit: Unit) -> Iterator[Message]:
@@ -348,19 +365,15 @@ def _malformed(place: str, unit: Unit) -> Draft:
     return Draft(place, "", (), problems=from_record(place, {"messages": unit.items}).problems)
 
 
-def _beside(item: Record, unit: Unit, threads: Mapping[str, int], has_replies: bool) -> Message:
-    """Return where a message is, and what tells the conversations of a list apart."""
-    flat = dict(flattened(item))
+def _beside(flat: Record, unit: Unit, threads: Mapping[str, int], has_replies: bool) -> Message:
+    """Return what tells the conversations of a list apart."""
     thread = value_at(flat, unit.layout.thread)
     group = None if unit.places else value_at(flat, unit.layout.group)
     if thread is not None and threads[str(thread)] > 1:
         group = thread
     if has_replies and group is None and not unit.places:
-        group = value_at(flat, IDS) or f"{unit.path}{id(item)}"
-    beside = {} if group is None else {"group": str(group).rpartition("/conversations/")[2]}
-    if id(item) in unit.places:
-        beside["place"] = unit.places[id(item)]
-    return beside
+        group = value_at(flat, IDS) or f"{unit.path}{id(flat)}"
+    return {} if group is None else {"group": str(group).rpartition("/conversations/")[2]}
 
 
 def _unread(place: str, record: Any, notes: Notes) -> Iterator[tuple[str, Problem, str]]:

@@ -13,7 +13,7 @@ from typing import Any
 from ...display import counted
 from ...errors import InputError
 from .columns import SIDES, name_rank
-from .evidence import Layout, Record, columns_of, flattened, is_whole, layout_of, value_at
+from .evidence import Layout, Record, columns_of, flat_of, is_whole, layout_of, value_at
 from .findings import Notes, Problem
 from .record_tables import Unit
 from .roles import WELL_KNOWN
@@ -221,12 +221,9 @@ class Rows:
             self.missing |= ANSWERS
             self._answers.clear()
 
-    def _flat(self, row: Record) -> Record:
-        return row if self.layout.is_flat else dict(flattened(row))
-
     def _id(self, row: Record) -> str:
         """Return the id of a row's dialogue, also one that a spreadsheet lost."""
-        id = value_at(self._flat(row), self.layout.group)
+        id = value_at(flat_of(row, self.layout), self.layout.group)
         text = "" if id is None else str(id).strip().rpartition("/conversations/")[2]
         return "" if text in MISSING - _ERRORS or text in ANSWERS else text
 
@@ -243,7 +240,7 @@ class Rows:
             if fault:
                 yield place, Problem(place, fault), key
                 continue
-            if self._replies("[]", self.layout, record):
+            if self._replies("[]", self.layout, flat_of(record, self.layout)):
                 key = self._id(record) or place  # a post with its answers
             elif self.layout.group:
                 id = self._id(record) or before
@@ -308,7 +305,7 @@ class Rows:
         }
         used |= {layout.day, layout.turn, layout.domain, layout.acts, "dialogue_acts"}
         known: dict[str, Any] = {}
-        rows = list(map(self._flat, rows))
+        rows = [flat_of(row, layout) for row in rows]
         for path in dict.fromkeys(path for row in rows for path in row if path not in used):
             values = {str(row[path]).strip(): row[path] for row in rows if path in row}
             values.pop("", None)
