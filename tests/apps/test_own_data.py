@@ -15,7 +15,7 @@ from talks import dialogue
 from hf_dialemb.apps.files.check import check
 from hf_dialemb.apps.files.reading import FORMS, read_own
 from hf_dialemb.apps.files.roles import WELL_KNOWN, RoleMap
-from hf_dialemb.apps.files.rows import ANSWERS, MISSING
+from hf_dialemb.apps.files.row_groups import ANSWERS, MISSING
 from hf_dialemb.data import write_jsonl
 from hf_dialemb.data.corpus_names import form_of, is_own
 from hf_dialemb.dialogue import ROLES, Dialogue, Turn

@@ -3,6 +3,7 @@
 import re
 import tomllib
 import unicodedata
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,12 @@ _NEEDED = ("id", "role", "content")
 _FIELDS = (*_NEEDED, "domain", "dialogue_act", "name", "time", "turn", *SIDES, "messages")
 _FILLERS = re.compile(
     "of|the|de[rs]?|die|das|du|l|la|les?|el|[dy]|d[oai]|del|dal|della|et?|and|und"
+)
+_START = re.compile(
+    r"(.*/)?((start|begin|offset)(_?(time|offset|ts|timestamp|in)?_?(s|ms|millis|milliseconds|"
+    r"seconds|secs|nanos|ticks)?)?|startOffsetNanos|BeginOffsetMillis|offsetInTicks|ts|timestamp/0|"
+    r"startTime|startTimeMs|start_timestamp_millis|offsetMilliseconds|startOffset)",
+    re.IGNORECASE,
 )
 SAY = (
     "say which with --columns 'id=NAME,role=NAME,content=NAME', or with numbers, as in 'id=1', "
@@ -114,3 +121,26 @@ def _folded(name: str) -> str:
         r"[^\W_]+", "".join(mark for mark in marks if not unicodedata.combining(mark))
     )
     return "".join([word for word in words if not _FILLERS.fullmatch(word)] or words)
+
+
+def starts_among(filled: Mapping[str, list[Any]]) -> list[str]:
+    """Return the fields that count from the start of a recording."""
+    starts = []
+    for path, values in filled.items():
+        flat = [value[0] if isinstance(value, list) and value else value for value in values]
+        if path == "timestamp" and flat == values:
+            continue
+        if (path == "timestamp" or _START.fullmatch(path)) and all(map(_is_offset, flat)):
+            starts.append(path)
+    return starts
+
+
+def _is_offset(value: Any) -> bool:
+    """Return whether a value counts from the start of a recording."""
+    text = str(value).removesuffix("s")
+    if re.fullmatch(r"\d\d?:\d\d(:\d\d)?([.,]\d+)?", text):
+        return True
+    if not re.fullmatch(r"\d+(\.\d+)?", text):
+        return False
+    is_round = isinstance(value, float | int) and float(text) % 1000 == 0
+    return float(text) < (1e14 if is_round else 1e8)

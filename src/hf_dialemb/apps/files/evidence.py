@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from .columns import name_rank
+from .columns import name_rank, starts_among
 from .roles import PROGRAMS, WELL_KNOWN
 
 Record = Mapping[str, Any]
@@ -43,23 +43,6 @@ _FLAGS = {  # booleans that say who speaks: what is said where they are true, an
     ),
 }
 _OPAQUE = re.compile(r"[\W\d]*|[0-9a-fA-F-]{16,}|\S*\d{5,}\S*")
-_FLAG_KINDS = {  # booleans that say that nobody else saw a message, by name without "is"
-    **dict.fromkeys(
-        ("hidden", "draft", "visually_hidden_from_conversation"), (True, "a private note")
-    ),
-    **dict.fromkeys(("call", "missed"), (True, "a call")),
-    **dict.fromkeys(("meta", "compactsummary"), (True, "an entry of a trace that nobody says")),
-    "sidechain": (True, "a message between an agent and another agent"),
-    "thought": (True, "a thought of a model"),
-}
-_TRUTH = {"true": True, "yes": True, "y": True, "false": False, "no": False, "n": False}
-_GONE = re.compile(r"(.*/)?\w*(delet|redact|unsent|revoked)\w*", re.IGNORECASE)
-_START = re.compile(
-    r"(.*/)?((start|begin|offset)(_?(time|offset|ts|timestamp|in)?_?(s|ms|millis|milliseconds|"
-    r"seconds|secs|nanos|ticks)?)?|startOffsetNanos|BeginOffsetMillis|offsetInTicks|ts|timestamp/0|"
-    r"startTime|startTimeMs|start_timestamp_millis|offsetMilliseconds|startOffset)",
-    re.IGNORECASE,
-)
 _CHANNEL = re.compile(r"(.*/)?(media_?)?channel(_?(tag|label|index))?", re.IGNORECASE)
 _LINE = re.compile(r"(?:^|\n|<br\s*/?>|</p>)[^\S\n]*(?:\([^()]*\) )?[^\s:：<][^:：\n<]{0,39}[:：]")
 EARLIER = re.compile(
@@ -171,25 +154,25 @@ def layout_of(
     flat = [dict(flattened(item)) for item in items]
     filled = columns_of(items)
     row = next((row for row in rows if all(_has(filled, path) for path in row["has"])), {})
-    said = {field: [path] for field, path in (given or {}).items()}
-    text = said.get("content") or row.get("text") or _texts(filled)
+    chosen = {field: [path] for field, path in (given or {}).items()}
+    text = chosen.get("content") or row.get("text") or _texts(filled)
     spoken = [item for item in flat if any(item.get(path) not in _EMPTY for path in text)]
-    role = said.get("role") or row.get("role") or _roles(spoken, text)
+    role = chosen.get("role") or row.get("role") or _roles(spoken, text)
     flags = _flags(spoken)
-    if role and flags and "role" not in said:
+    if role and flags and "role" not in chosen:
         opaque = all(_OPAQUE.fullmatch(str(item[role[0]])) for item in spoken if role[0] in item)
         role = [] if opaque else role
     names = row.get("name_at") or _ranked("name", _scalars(spoken, text), role[:1])
-    starts = row.get("start") or _starts(filled)
+    starts = row.get("start") or starts_among(filled)
     kinds = [path for path in filled if KINDS.fullmatch(path) and path not in role]
     named = names or [path for path in ("name",) if path in filled and path not in role]
     texts = [str(value_at(item, text)) for item in spoken]
     return Layout(
         role=role,
-        name=said.get("name") or named or role,
+        name=chosen.get("name") or named or role,
         text=text,
-        time=said.get("time") or row.get("time") or _ranked("time", filled, [*text, *starts]),
-        group=said.get("id") or row.get("group") or _groups(filled, len(spoken)),
+        time=chosen.get("time") or row.get("time") or _ranked("time", filled, [*text, *starts]),
+        group=chosen.get("id") or row.get("group") or _groups(filled, len(spoken)),
         thread=row.get("thread", ()),
         kinds=kinds,
         start=starts,
@@ -367,29 +350,6 @@ def is_program(word: str) -> bool:
     return re.sub(r"[\W_]", "", word.lower()) in PROGRAMS
 
 
-@cache
-def hiding(path: str) -> tuple[bool | None, str]:
-    """Return the value of a flag that leaves a message out, and what the message is then.
-
-    The value is None where any but a false one does.
-    """
-    if _GONE.fullmatch(path):
-        return None, "a deleted message"
-    if name_rank("hidden", path) is not None:
-        return True, "a private note"
-    if name_rank("public", path) is not None:
-        return False, "a private note"
-    name = path.rpartition("/")[2].lower().removeprefix("is_").removeprefix("is")
-    return _FLAG_KINDS.get(name, (None, ""))
-
-
-def truth_of(value: Any) -> bool | None:
-    """Return what a flag says, also in words; None for what is no flag."""
-    if isinstance(value, str):
-        return _TRUTH.get(value.strip().casefold())
-    return value if isinstance(value, bool) else None
-
-
 def _flags(spoken: Sequence[Record]) -> dict[str, str]:
     """Return a boolean that says who speaks, and what it says where it is true."""
     for true, pattern in _FLAGS.items():
@@ -409,28 +369,6 @@ def _groups(filled: Mapping[str, list[Any]], count: int) -> list[str]:
         and (rank := name_rank("group", path)) is not None
     ]
     return [path for _, path in sorted(ranks, key=lambda pair: pair[0])]
-
-
-def _starts(filled: Mapping[str, list[Any]]) -> list[str]:
-    starts = []
-    for path, values in filled.items():
-        flat = [value[0] if isinstance(value, list) and value else value for value in values]
-        if path == "timestamp" and flat == values:
-            continue
-        if (path == "timestamp" or _START.fullmatch(path)) and all(map(_is_offset, flat)):
-            starts.append(path)
-    return starts
-
-
-def _is_offset(value: Any) -> bool:
-    """Return whether a value counts from the start of a recording."""
-    text = str(value).removesuffix("s")
-    if re.fullmatch(r"\d\d?:\d\d(:\d\d)?([.,]\d+)?", text):
-        return True
-    if not re.fullmatch(r"\d+(\.\d+)?", text):
-        return False
-    is_round = isinstance(value, float | int) and float(text) % 1000 == 0
-    return float(text) < (1e14 if is_round else 1e8)
 
 
 def _system_speaks(roles: Sequence[str]) -> bool:

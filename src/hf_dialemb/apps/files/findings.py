@@ -133,7 +133,7 @@ class Notes:
 
     def see(self, draft: Draft) -> None:
         """Take a dialogue into account, before any is read."""
-        spoken = [message for message in draft.messages if _has_text(message)]
+        spoken = [message for message in draft.messages if str(message["content"]).strip()]
         self.roles.count(str(message["role"]) for message in spoken)
         self.times.see(draft.time)
         for message in spoken:
@@ -210,10 +210,7 @@ def message_of(
 
 
 def from_drafts(drafts: Drafts, notes: Notes) -> Iterator[Finding]:
-    """Make dialogues of drafts, which are read twice.
-
-    Roles, times and texts depend on the whole source.
-    """
+    """Make dialogues of drafts, read twice: roles, times and texts depend on the whole source."""
     for draft in drafts(Notes(notes.options)):
         notes.see(draft)
     for draft in drafts(notes):
@@ -269,6 +266,7 @@ def _by_pauses(
     """Split where the pause is longer than ``--gap`` says, or the form by itself."""
     pause = notes.options.pause or draft.pause
     longest = pause.total_seconds() if pause else float("inf")
+    may_begin_again = draft.is_apart and not draft.mail and not notes.options.gap
     latest = None
     part: list[dict[str, Any]] = []
     for message in messages:
@@ -282,7 +280,7 @@ def _by_pauses(
                 )
             yield part
             part = []
-        elif moment and latest is not None and _may_begin_again(moment.seconds - latest, draft):
+        elif may_begin_again and moment and latest is not None and moment.seconds > latest + _LONG:
             notes.guess(
                 "took turns of one id as one dialogue, though others and more than 8 hours lie "
                 "between them; if ids begin again, say --gap 4h",
@@ -294,10 +292,6 @@ def _by_pauses(
         yield part
 
 
-def _may_begin_again(pause: float, draft: Draft) -> bool:
-    return draft.is_apart and not draft.mail and pause > _LONG
-
-
 def _finding(draft: Draft, notes: Notes) -> Iterator[Finding]:
     """Give the speakers of one dialogue their roles."""
     assigned = notes.roles.assign(str(message["role"]) for message in draft.messages)
@@ -306,8 +300,7 @@ def _finding(draft: Draft, notes: Notes) -> Iterator[Finding]:
     kept = [{**message, "role": assigned[str(message["role"])]} for message in draft.messages]
     kept = [message for message in kept if message["role"] != IGNORE]
     if not kept:
-        whom = "only ignored speakers say something" if draft.messages else "nobody says anything"
-        notes.add(f"left out a dialogue in which {whom}", draft.place)
+        notes.add("left out a dialogue in which nobody says anything", draft.place)
         return
     # A name that both sides have, as in a column agent_name, is the assistant's.
     assisting = {message.get("name") for message in kept if message["role"] == ROLES[1]}
@@ -366,10 +359,7 @@ def distinct(
 
 
 def with_remarks(findings: Iterable[Finding], notes: Notes, place: str | Path) -> Iterator[Finding]:
-    """End with a finding that has the remarks of the whole source.
-
-    A guess is an error if it shall be strict.
-    """
+    """End with a finding that has the remarks of the whole source; if strict, with an error."""
     yield from findings
     remarks = notes.remarks(str(place))
     if notes.options.strict:
@@ -405,7 +395,3 @@ def dialogues(
 
     is_strict = strict or notes.options.strict
     return readable(items(), str(place), lambda: notes.form, strict=is_strict, silent=silent)
-
-
-def _has_text(message: Message) -> bool:
-    return not isinstance(message["content"], str) or bool(message["content"].strip())

@@ -6,7 +6,7 @@ from typing import Any
 from .columns import name_rank
 from .evidence import Record, flattened, value_at
 from .json_values import opened, pair_of, plain
-from .record_tables import Unit
+from .record_tables import Unit, first_text
 
 _LONGEST_VALUE, _MOST_FIELDS = 1000, 50  # of metadata
 _PERSON_IDS = {"id", "_id", "ID", "user_id", "userId", "ParticipantId", "participantId"}
@@ -93,3 +93,22 @@ def _small(value: Any) -> Any:
         texts = [str(item) for item in named if isinstance(item, str | int)]
         return texts if sum(map(len, texts)) <= _LONGEST_VALUE else None
     return value if not isinstance(value, str) or len(value) <= _LONGEST_VALUE else None
+
+
+def versions(units: list[Unit]) -> list[Unit]:
+    """Keep one of several versions of a conversation in a record, such as two answers."""
+    first: dict[Any, Unit] = {}
+    for number, unit in enumerate(units):
+        opening = first_text(unit) if len(units) > 1 else ""
+        around = id(unit.context[-1]) if unit.context else 0
+        key = (opening, str(id_of(unit, fields_around(unit))[0]) or around) if opening else number
+        kept = first.setdefault(key, unit)
+        if kept is not unit:
+            kept.more.append(unit)
+    return list(first.values())
+
+
+def shared_key(unit: Unit) -> str:
+    """Return what records of one dialogue share: the id of a session, a thread or the like."""
+    value = next((value for _, value in ranked_fields(fields_around(unit), "group")), None)
+    return "" if value is None else str(value).rpartition("/conversations/")[2]

@@ -8,7 +8,8 @@ from html import unescape
 from typing import Any
 
 from .columns import name_rank, word_list
-from .evidence import Layout, Record, flattened, hiding, is_known, is_program, truth_of, value_at
+from .evidence import Layout, Record, flattened, is_known, is_program, value_at
+from .findings import Notes
 from .joining import spaced
 from .roles import WELL_KNOWN
 
@@ -40,6 +41,17 @@ _NOTICE = re.compile(
     "call|activit|tombstone|notif|topic|bot_|summary|snapshot|delete|pinned|recipientadd",
     re.IGNORECASE,
 )
+_FLAG_KINDS = {  # booleans that say that nobody else saw a message, by name without "is"
+    **dict.fromkeys(
+        ("hidden", "draft", "visually_hidden_from_conversation"), (True, "a private note")
+    ),
+    **dict.fromkeys(("call", "missed"), (True, "a call")),
+    **dict.fromkeys(("meta", "compactsummary"), (True, "an entry of a trace that nobody says")),
+    "sidechain": (True, "a message between an agent and another agent"),
+    "thought": (True, "a thought of a model"),
+}
+_TRUTH = {"true": True, "yes": True, "y": True, "false": False, "no": False, "n": False}
+_GONE = re.compile(r"(.*/)?\w*(delet|redact|unsent|revoked)\w*", re.IGNORECASE)
 _OF_AGENTS = re.compile(
     r"\s*(<(command|local-command|environment|user_instructions|user_shell|system-reminder|"
     r"turn_aborted|bash-)|# AGENTS\.md instructions|\[Request interrupted|Caveat: )"
@@ -58,6 +70,10 @@ _NAMES = (
     "user_profile/real_name",
     "profile/display_name",
     "name",
+)
+IN_TURN = (
+    "a list of texts without speakers: taken as said in turn by 'first' and 'second'; say who they "
+    "are with --roles 'first=user,second=assistant'"
 )
 _OTHER = {"user": "assistant", "assistant": "user"}
 
@@ -164,18 +180,41 @@ def _left_out(flat: Record, layout: Layout, role: str) -> str:
     return f"a message of the role {role}" if is_program(role) and not is_prompt else ""
 
 
+@cache
+def _hiding(path: str) -> tuple[bool | None, str]:
+    """Return the value of a flag that leaves a message out, and what the message is then.
+
+    The value is None where any but a false one does.
+    """
+    if _GONE.fullmatch(path):
+        return None, "a deleted message"
+    if name_rank("hidden", path) is not None:
+        return True, "a private note"
+    if name_rank("public", path) is not None:
+        return False, "a private note"
+    name = path.rpartition("/")[2].lower().removeprefix("is_").removeprefix("is")
+    return _FLAG_KINDS.get(name, (None, ""))
+
+
+def _truth_of(value: Any) -> bool | None:
+    """Return what a flag says, also in words; None for what is no flag."""
+    if isinstance(value, str):
+        return _TRUTH.get(value.strip().casefold())
+    return value if isinstance(value, bool) else None
+
+
 def _of_flag(path: str, value: Any) -> str:
     """Return what a message is by one of its fields, if nobody says it, or nobody else saw it."""
     if path == "message/recipient" and value not in (None, "all"):
         return "a call of a tool"
-    wanted, why = hiding(path)
+    wanted, why = _hiding(path)
     if not why:
         return ""
     if wanted is None:
         return why if value and not isinstance(value, list | Mapping) else ""
     if isinstance(value, str) and (_PRIVATE.search(value) or value.isdecimal()):
         return why if name_rank("hidden", path) == 0 and value != "0" else ""
-    return why if truth_of(value) is wanted else ""
+    return why if _truth_of(value) is wanted else ""
 
 
 def _of_kind(name: str, value: Any, says_role: bool) -> str:
@@ -269,3 +308,16 @@ def _are_labels(value: Any) -> bool:
         isinstance(item, str) or (isinstance(item, Mapping) and {"name", "value"} <= item.keys())
         for item in value
     )
+
+
+def in_turn(texts: list[Any], speakers: Any, notes: Notes, place: str) -> Iterator[Message]:
+    """Yield texts that speakers say in turn, if they are not listed."""
+    if not isinstance(speakers, list) or len(speakers) != len(texts):
+        notes.guess(IN_TURN, place)
+        speakers = [("first", "second")[number % 2] for number in range(len(texts))]
+    for who, text in zip(map(str, speakers), texts, strict=True):
+        yield {
+            "role": who,
+            "content": text,
+            "name": "" if who in ("first", "second") else called(who),
+        }

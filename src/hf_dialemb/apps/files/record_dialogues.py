@@ -1,18 +1,14 @@
 """Dialogues of records: messages of what was found in them, grouped, joined and without repeats."""
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
-from functools import cache
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 from ...errors import InputError, unknown_name
-from ...hooks import entries
 from .account import REMEDY, Account
 from .columns import SAY, SIDES
 from .evidence import (
@@ -28,13 +24,22 @@ from .evidence import (
 )
 from .findings import Draft, Notes, Problem, from_record
 from .histories import IDS, continued, on_path
-from .inherited import fields_around, id_of, metadata_of, people_of, ranked_fields
+from .inherited import (
+    fields_around,
+    id_of,
+    metadata_of,
+    people_of,
+    ranked_fields,
+    shared_key,
+    versions,
+)
 from .joining import joined
 from .json_values import opened, pair_of
 from .markup import plain_text
-from .message_parts import Message, called, message_in
-from .record_tables import Conversations, Unit, first_text
-from .rows import Rows, layout_of_rows
+from .message_parts import Message, in_turn, message_in
+from .record_tables import Conversations, Unit, system_rows
+from .row_groups import Rows, sides_of
+from .row_layout import layout_of_rows
 from .table_rows import cell_text
 from .transcripts import draft_of_text
 
@@ -46,10 +51,6 @@ _SURVEYED = 1000  # records that show what fields are
 _PAUSE = timedelta(hours=4)  # that ends a conversation of people who have names
 _TICKET = re.compile(r"subject|priority|requester\w*|ticket\w*")
 _ANSWERS = {"output", "answer", "response", "input", "question", "query", "prompt", "text"}
-IN_TURN = (
-    "a list of texts without speakers: taken as said in turn by 'first' and 'second'; say who they "
-    "are with --roles 'first=user,second=assistant'"
-)
 
 
 class RecordDrafts:
@@ -147,12 +148,12 @@ class RecordDrafts:
             if isinstance(record, InputError):
                 yield place, Problem(place, str(record)), place
                 continue
-            units = _versions(self.tables.find(record))
+            units = versions(self.tables.find(record))
             if not units and notes is not None:
                 yield from _unread(place, record, notes)
             for number, unit in enumerate(units, start=1):
                 where = place if len(units) == 1 else f"{place}: dialogue {number}"
-                yield where, unit, _shared(unit) or where
+                yield where, unit, shared_key(unit) or where
 
     def _replies(self, at: str, outer: Layout, flat: Record) -> list[tuple[Layout, list[Record]]]:
         """Return lists of messages in a message, such as the answers to a post."""
@@ -264,7 +265,7 @@ class RecordDrafts:
             draft = draft_of_text(place, text.splitlines(), notes)
             yield from (dict(message) | {"raw": unit.items} for message in draft.messages)
         elif unit.kind == "texts":
-            yield from _in_turn(unit, notes, place)
+            yield from in_turn(unit.items, unit.context[-1].get("speakers"), notes, place)
         elif unit.kind == "pair":
             yield from self._sides(unit.context[-1], unit.path, notes, place)
         elif unit.kind == "exchanges":
@@ -329,7 +330,7 @@ class RecordDrafts:
                 yield dict(item)
                 continue
             if unit.layout.sides:
-                yield from _of_sides(item, unit)
+                yield from sides_of(item, unit)
                 continue
             flat = flats[id(item)]
             replies = self._replies(unit.path, unit.layout, flat)
@@ -345,16 +346,6 @@ class RecordDrafts:
                     if "left_out" in message:
                         self.account.note(inner)
                     yield message | beside
-
-
-def _of_sides(row: Record, unit: Unit) -> Iterator[Message]:
-    """Yield what each side says in a row."""
-    spoken = [(side, row.get(at, "")) for side, at in zip(SIDES, unit.layout.sides, strict=True)]
-    for side, text in [pair for pair in spoken if pair[1].strip()] or spoken[:1]:
-        message = {"role": side, "content": text, "name": "", "raw": [text]}
-        if time := value_at(row, unit.layout.time):
-            message["time"] = time
-        yield {**message, "markup": unit.layout.is_markup, "place": unit.places[id(row)]}
 
 
 def _is_faulty(item: Any) -> bool:
@@ -392,48 +383,8 @@ def _unread(place: str, record: Any, notes: Notes) -> Iterator[tuple[str, Proble
         notes.add(f"left out a record {what}", place)
 
 
-@cache
-def system_rows() -> list[dict[str, Any]]:
-    """Return the rows of systems whose own words say too little, those of other packages first."""
-    text = Path(__file__).with_name("systems.toml").read_text(encoding="utf-8")
-    outside = [row for entry in entries("forms").values() for row in entry.load()]
-    return [*outside, *tomllib.loads(text)["systems"]]
-
-
 def _holds(value: Any) -> bool:
     """Return whether a value is more than a scalar, or a text in a list."""
     if isinstance(value, list):
         return len(value) > 1 or not all(isinstance(item, str) for item in value)
     return isinstance(value, Mapping)
-
-
-def _in_turn(unit: Unit, notes: Notes, place: str) -> Iterator[Message]:
-    speakers = unit.context[-1].get("speakers")
-    if not isinstance(speakers, list) or len(speakers) != len(unit.items):
-        notes.guess(IN_TURN, place)
-        speakers = [("first", "second")[number % 2] for number in range(len(unit.items))]
-    for who, text in zip(map(str, speakers), unit.items, strict=True):
-        yield {
-            "role": who,
-            "content": text,
-            "name": "" if who in ("first", "second") else called(who),
-        }
-
-
-def _versions(units: list[Unit]) -> list[Unit]:
-    """Keep one of several versions of a conversation in a record, such as two answers."""
-    first: dict[Any, Unit] = {}
-    for number, unit in enumerate(units):
-        opening = first_text(unit) if len(units) > 1 else ""
-        around = id(unit.context[-1]) if unit.context else 0
-        key = (opening, str(id_of(unit, fields_around(unit))[0]) or around) if opening else number
-        kept = first.setdefault(key, unit)
-        if kept is not unit:
-            kept.more.append(unit)
-    return list(first.values())
-
-
-def _shared(unit: Unit) -> str:
-    """Return what records of one dialogue share: the id of a session, a thread or the like."""
-    value = next((value for _, value in ranked_fields(fields_around(unit), "group")), None)
-    return "" if value is None else str(value).rpartition("/conversations/")[2]

@@ -6,11 +6,15 @@ each path of lists from a sample of the file.
 """
 
 import re
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+from ...hooks import entries
 from .columns import name_rank
 from .evidence import (
     Layout,
@@ -325,3 +329,11 @@ def _texts(value: Record, path: str, inside: list[Record], key: str) -> list[Uni
     for first in transcripts[:1]:
         first.more = transcripts[1:]
     return transcripts[:1]
+
+
+@cache
+def system_rows() -> list[dict[str, Any]]:
+    """Return the rows of systems whose own words say too little, those of other packages first."""
+    text = Path(__file__).with_name("systems.toml").read_text(encoding="utf-8")
+    outside = [row for entry in entries("forms").values() for row in entry.load()]
+    return [*outside, *tomllib.loads(text)["systems"]]

@@ -12,7 +12,7 @@ from .columns import is_number, parse_columns
 from .findings import Draft, Finding, Notes, from_drafts
 from .json_values import opened
 from .record_dialogues import Read, RecordDrafts
-from .rows import are_numbers, number_of
+from .row_groups import are_numbers, number_of
 from .table_rows import records_of, sheet_rows, text_rows
 from .text_encoding import encoding_of
 from .workbook import Sheet, read_sheets
@@ -34,7 +34,7 @@ def find_in_file(path: Path, notes: Notes) -> Iterator[Finding]:
         several = [table_drafts(read, str(path), columns)]
 
     def drafts(notes: Notes) -> Iterator[Draft]:
-        return chain.from_iterable(one(notes) for one in several)
+        return chain.from_iterable(table(notes) for table in several)
 
     for first, second in combinations(several, 2):
         shared = first.sizes.keys() & second.sizes.keys()

@@ -6,17 +6,15 @@ Rows may stand in any order: those of a dialogue are put together by its id.
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ...display import counted
 from ...errors import InputError
 from .columns import SIDES, name_rank
-from .evidence import Layout, Record, columns_of, flat_of, is_whole, layout_of, value_at
+from .evidence import Layout, Record, flat_of, value_at
 from .findings import Notes, Problem
 from .record_tables import Unit
-from .roles import WELL_KNOWN
 from .times import joined
 
 # of a spreadsheet
@@ -47,125 +45,9 @@ _OURS = set(
         "vector",
     ]
 )
-_WHOLE = 8  # rank of names of contents that are sure only if a cell holds a whole conversation
-_SIDE = re.compile(r"[\s_-]*(message|text|utterance|said|turn)$")
 
 Keyed = tuple[str, Any, str]
 """A place, a row or the problem there, and what its dialogue's rows share."""
-
-
-def layout_of_rows(
-    items: Sequence[Record], rows: Sequence[Mapping[str, Any]], given: Mapping[str, str]
-) -> Layout:
-    """Choose the fields of flat rows by a sample of them."""
-    columns = columns_of(items)
-    sides = [given[side] for side in SIDES if side in given]
-    if given.keys().isdisjoint(("role", "content", *SIDES)):
-        sides = _sides(columns)
-    layout = layout_of(items, rows, given)
-    named = [path for path in layout.text if name_rank("content", path) not in (None, _WHOLE)]
-    text = layout.text if layout.role or "content" in given else named
-    if not sides and "content" not in given:
-        text = _by_difference(text, columns)
-    alike = [
-        path for path in text[1:] if name_rank("content", path) == name_rank("content", text[0])
-    ]
-    role = [] if sides else layout.role
-    taken = {*(sides or text[:1]), *role[:1], *given.values()}
-    group, divides = _group(columns, taken, given, has_role=bool(role))
-    is_recording = layout.is_recording and {"start", "end"} <= columns.keys()
-    times = layout.time if is_recording else [*layout.time, *layout.start]
-    taken |= {*group, *times[:1]}
-    day, time = _day_and_clock(columns, times, taken)
-
-    def first(field: str, kind: str) -> str:
-        free = (path for path in columns if path not in taken and name_rank(kind, path) == 0)
-        return given.get(field) or next(free, "")
-
-    return replace(
-        layout,
-        sides=sides,
-        role=role,
-        name=[] if sides else layout.name,
-        text=text,
-        group=group,
-        divides=divides,
-        day=day,
-        time=time,
-        turn=first("turn", "turn"),
-        domain=first("domain", "domain"),
-        acts=first("dialogue_act", "dialogue_act"),
-        rival="" if sides or given.keys() & {"content"} else next(iter(alike), ""),
-        is_recording=is_recording,
-        is_flat=True,
-    )
-
-
-def _sides(columns: Mapping[str, list[Any]]) -> list[str]:
-    """Return the columns of what each side said: prompt and response, or customer and agent."""
-    places: dict[str, list[str]] = {}
-    for side in SIDES:
-        ranked = [(rank, path) for path in columns if (rank := name_rank(side, path)) is not None]
-        places[side] = [path for rank, path in ranked if rank == min(ranked)[0]]
-    if not any((name_rank("content", path) or 0) < 6 for path in columns if _is_text(path)):
-        for path in columns:
-            side = WELL_KNOWN.get(_SIDE.sub("", path.casefold()), "")
-            if side in places and not path.isdecimal():
-                places[side].append(path)
-    sides = [paths[0] for paths in places.values() if len(paths) == 1]
-    is_plain = len(sides) == 2 and not any(
-        is_whole(str(text)) for side in sides for text in columns[side]
-    )
-    return sides if is_plain else []
-
-
-def _by_difference(text: Sequence[str], columns: Mapping[str, list[Any]]) -> Sequence[str]:
-    """Return the fields of texts without those that repeat themselves beside others."""
-    counts = {path: len(set(columns[path])) for path in text}
-    return [path for path in text if 2 * counts[path] >= max(counts.values())]
-
-
-def _is_text(path: str) -> bool:
-    return name_rank("content", path) is not None
-
-
-def _group(
-    columns: Mapping[str, list[Any]], taken: set[str], given: Mapping[str, str], has_role: bool
-) -> tuple[list[str], bool]:
-    """Return the field that rows of a dialogue share, and whether it is more than a channel."""
-    if "id" in given:
-        return [given["id"]], True
-    free = [
-        path
-        for path, values in columns.items()
-        if path not in taken and not {str(value).lower() for value in values} <= {"true", "false"}
-    ]
-    ranked = sorted((rank, free.index(path), path) for path in free for rank in _ranks("id", path))
-    best = [path for rank, _, path in ranked if rank == ranked[0][0]]
-    if best and ranked[0][0] == 2 and has_role:  # a message's id beside the ticket's
-        best += [path for rank, _, path in ranked if rank == 3]
-    again = [path for path in best if len(set(columns[path])) < len(columns[path])]
-    channels = [path for path in free if name_rank("channel", path) is not None]
-    if best:
-        return (again or best)[:1], True
-    return channels[:1], False
-
-
-def _ranks(kind: str, path: str) -> list[int]:
-    rank = name_rank(kind, path)
-    return [] if rank is None else [rank]
-
-
-def _day_and_clock(
-    columns: Mapping[str, list[Any]], time: Sequence[str], taken: set[str]
-) -> tuple[str, Sequence[str]]:
-    """Return a day and a time of day in two columns, if one of them is the time."""
-    free = [path for path in columns if path not in taken or path in time[:1]]
-    days = [path for path in free if name_rank("day", path) == 0]
-    clocks = [path for path in free if name_rank("clock", path) == 0]
-    if len(days) == len(clocks) == 1 and days != clocks and time[0] in (*days, *clocks):
-        return days[0], clocks
-    return "", time
 
 
 class Rows:
@@ -277,14 +159,14 @@ class Rows:
     def _filled(self, row: Record, place: str, notes: Notes) -> Record:
         """Return a row without words for missing cells, and with one time."""
         layout = self.layout
-        said = (*layout.sides, *layout.text)
-        if any(str(row.get(path)).strip() in self.missing for path in said):
+        texts = (*layout.sides, *layout.text)
+        if any(str(row.get(path)).strip() in self.missing for path in texts):
             sentence = "left out a text that is only a word for a missing cell, such as nan or NULL"
             notes.add(sentence, place)
         filled = {
             path: cell
             for path, cell in row.items()
-            if cell.strip() not in (self.missing if path in said else MISSING | ANSWERS)
+            if cell.strip() not in (self.missing if path in texts else MISSING | ANSWERS)
         }
         if layout.day:
             filled[layout.time[0]] = joined(row.get(layout.day), row.get(layout.time[0]))
@@ -321,7 +203,7 @@ class Rows:
                     known[title] = number_of(known[title])
         for row in rows:
             if not layout.is_flat and value_at(row, [*layout.text, *layout.role]) is None:
-                known = {at: row[at] for at in row if _ranks("id", at)} | known
+                known = {at: row[at] for at in row if name_rank("id", at) is not None} | known
         labels = (name for row in rows for name in _labels(row, layout.domain))
         domains = list(dict.fromkeys(labels))
         return known | {"domains": domains} if domains else known
@@ -400,3 +282,13 @@ def are_numbers(values: Iterable[Any]) -> bool:
     """Return whether all values that are there are texts of numbers."""
     filled = [value for value in values if value not in ("", None)]
     return bool(filled) and all(isinstance(v, str) and _NUMBER.fullmatch(v) for v in filled)
+
+
+def sides_of(row: Record, unit: Unit) -> Iterator[dict[str, Any]]:
+    """Yield what each side says in a row."""
+    spoken = [(side, row.get(at, "")) for side, at in zip(SIDES, unit.layout.sides, strict=True)]
+    for side, text in [pair for pair in spoken if pair[1].strip()] or spoken[:1]:
+        message = {"role": side, "content": text, "name": "", "raw": [text]}
+        if time := value_at(row, unit.layout.time):
+            message["time"] = time
+        yield {**message, "markup": unit.layout.is_markup, "place": unit.places[id(row)]}
