@@ -1,6 +1,7 @@
 """Dialog2Flow: labels, pairs of one label, and the losses against the written-out formulas."""
 
 from collections import Counter
+from itertools import product
 
 import numpy as np
 import pytest
@@ -207,15 +208,16 @@ def batch_of(actual, model, tokenizer):
     return collate(actual, tokenizer, model.config, Truncation())
 
 
-def sides_of(model, batch, space, name):
+def sides_of(model, batch, space, name, size=16):
     ids, mask = batch["input_ids"], batch["attention_mask"]
     pooled = [model(ids[:, row], mask[:, row]).pooler_output for row in (2 * space, 2 * space + 1)]
-    return [model.project(vectors, name) for vectors in pooled]
+    cut = [torch.nn.functional.pad(vectors[:, :size], (0, 16 - size)) for vectors in pooled]
+    return [model.project(vectors, name) for vectors in cut]
 
 
-@pytest.mark.parametrize("target", ["single", "joint"])
-def test_the_soft_loss_is_that_of_the_formula(tiny_bert, target):
-    model, tokenizer = model_of(tiny_bert, target=target)
+@pytest.mark.parametrize(("target", "dims"), [("single", []), ("joint", []), ("joint", [8, 3])])
+def test_the_soft_loss_is_that_of_the_formula(tiny_bert, target, dims):
+    model, tokenizer = model_of(tiny_bert, target=target, matryoshka_dims=dims)
     made = examples(target=target)
     # Utterances that carry each other's labels are likened by that (below), which is not in the
     # paper.
@@ -224,9 +226,10 @@ def test_the_soft_loss_is_that_of_the_formula(tiny_bert, target):
     batch["label_vectors"] = batch["label_vectors"].double()
     expected = 0.0
     with torch.no_grad():
-        for space, name in enumerate(model.heads):
+        for (space, name), size in product(enumerate(model.heads), [16, *dims]):
             targets = reference.soft_targets(batch["label_vectors"][:, space], 0.35)
-            expected += reference.dialog2flow(*sides_of(model, batch, space, name), targets, 0.5)
+            sides = sides_of(model, batch, space, name, size)
+            expected += reference.dialog2flow(*sides, targets, 0.5) / (1 + len(dims))
         assert abs(model(**batch).loss.item() - expected) < 1e-10
 
 

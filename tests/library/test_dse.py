@@ -42,29 +42,40 @@ def test_pairs_are_consecutive_utterances_of_a_dialogue():
         pairs(TALK[1:], min_words=9)
 
 
-@pytest.mark.parametrize("form", ["hard", "printed", "plain"])
-def test_the_loss_of_a_batch_is_that_of_the_formula(tiny_bert, form):
+@pytest.mark.parametrize(
+    ("form", "dims"), [("hard", []), ("hard", [8, 3]), ("printed", []), ("plain", [])]
+)
+def test_the_loss_of_a_batch_is_that_of_the_formula(tiny_bert, form, dims):
     torch.manual_seed(0)
-    model, tokenizer = DSEModel.from_backbone(
-        tiny_bert, dropout=0.0, negative_weights=form, loss_temperature=0.5
-    )
+    options = {"negative_weights": form, "loss_temperature": 0.5, "matryoshka_dims": dims}
+    model, tokenizer = DSEModel.from_backbone(tiny_bert, dropout=0.0, **options)
     ids, mask = collate(
         pairs(TALK, min_words=1)[0], tokenizer, model.double().config, Truncation()
     ).values()
     with torch.no_grad():
         output = model(ids, mask)
-        sides = [model.project(model(ids[:, side], mask[:, side]).pooler_output) for side in (0, 1)]
-    assert abs(output.loss.item() - reference.dse(*sides, 0.5, form)) < 1e-10
+        pooled = [model(ids[:, side], mask[:, side]).pooler_output for side in (0, 1)]
+        expected = []
+        for size in (16, *dims):  # the others count as zeros
+            cut = [torch.nn.functional.pad(vectors[:, :size], (0, 16 - size)) for vectors in pooled]
+            expected.append(reference.dse(*map(model.project, cut), 0.5, form))
+        sides = [model.project(vectors) for vectors in pooled]
+    assert abs(output.loss.item() - sum(expected) / len(expected)) < 1e-10
     assert torch.allclose(output.similarities[:, 0, 0], (sides[0] * sides[1]).sum(-1))
+
+
+def test_no_width_is_beyond_the_embedding(tiny_bert):
+    with pytest.raises(InputError, match=r"matryoshka_dims: got 17, expected .* 16"):
+        DSEModel.from_backbone(tiny_bert, matryoshka_dims=[8, 17])
 
 
 def test_cut_and_empty_utterances_are_counted(tiny_bert):
     (model, tokenizer), count = DSEModel.from_backbone(tiny_bert), Truncation()
     batch = tokenize_utterances(["\u200b", "[SEP]", "1 2 3 4 5 6 7 8 9"], tokenizer, 8, count)
     assert (
-        str(count) == "1 of 3 utterances were truncated (3 of 14 tokens dropped); 1 gave no token"
+        str(count) == "1 of 3 utterances were truncated (3 of 10 tokens dropped); 1 gave no token"
     )
-    assert batch["input_ids"][1].tolist().count(tokenizer.sep_token_id) == 1
+    assert batch["input_ids"][1].tolist().count(tokenizer.sep_token_id) == 2
     assert tokenizer.decode(batch["input_ids"][2]) == "[CLS] 1 2 3 4 5 6 [SEP]"
     with torch.no_grad():
         assert not model(torch.tensor([[7, 8]]), torch.tensor([[0, 0]])).pooler_output.any()

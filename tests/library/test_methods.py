@@ -121,8 +121,8 @@ def test_gradient_caching_changes_no_gradient(tiny_bert, sample_dialogues, name,
     )
     batch = batch_of(name, tokenizer, model.double().train().config, sample_dialogues)
     losses, gradients = [], []
-    for chunk_size in (None, size):
-        model.config.chunk_size = chunk_size
+    for mini_batch_size in (None, size):
+        model.config.mini_batch_size = mini_batch_size
         model.zero_grad()
         torch.manual_seed(1)
         losses.append(model(**batch).loss)

@@ -60,7 +60,7 @@ def test_parts_and_the_way_to_attend_change_no_loss_curve(
     method, bf16, tiny_bert, tmp_path, monkeypatch
 ):
     """Nor do words that are looked up once, as against batches whose parts are computed again
-    (chunk_size).
+    (mini_batch_size).
 
     In bfloat16 both curves attend in one way, as the ways round differently there.
     """
@@ -85,7 +85,7 @@ def test_parts_and_the_way_to_attend_change_no_loss_curve(
 
     quick = curve("quick")
     monkeypatch.setattr(batching, "TOKENS", 10**6)
-    whole = curve("whole", **({} if method == "dial2vec" else {"chunk_size": 1000}))
+    whole = curve("whole", **({} if method == "dial2vec" else {"mini_batch_size": 1000}))
     assert len(quick) == 20
     # bfloat16 keeps eight bits, and processors round its products each in their own way.
     assert quick == pytest.approx(whole, rel=2**-8 if bf16 else 1e-4)

@@ -168,21 +168,21 @@ class UtteranceConfig(EncoderConfig):
             mean if its folder names none.
         projection_size: Width of the contrastive head's output (DSE and Dialog2Flow: 128); None
             contrasts the embeddings themselves. Heads serve training only and are not exported.
-        chunk_size: Gradient caching: number of utterances whose activations are in memory at once.
-            The others are computed again in the backward pass; the gradients are the same. None
-            keeps all.
+        mini_batch_size: Gradient caching: number of utterances whose activations are in memory at
+            once. The others are computed again in the backward pass; the gradients are the same.
+            None keeps all.
         prompts: Texts that may stand before an utterance, by name, as the backbone has them.
         default_prompt_name: Which of them stands before every utterance; None for none.
     """
 
     kind: ClassVar[Kind] = "utterances"
-    ranges: ClassVar[Ranges] = {"projection_size": Range(1), "chunk_size": Range(1)}
+    ranges: ClassVar[Ranges] = {"projection_size": Range(1), "mini_batch_size": Range(1)}
 
     max_tokens: int = 64
     encoding_tokens: int | None = None
     pooling: Literal["mean", "cls", "lasttoken"] | None = None
     projection_size: int | None = 128
-    chunk_size: int | None = None
+    mini_batch_size: int | None = None
     prompts: dict[str, str] | None = None
     default_prompt_name: str | None = None
 
@@ -210,6 +210,8 @@ class UtteranceConfig(EncoderConfig):
         """Fit lengths to the positions of a backbone; see `EncoderConfig.fit`."""
         super().fit(limit, backbone)
         check_positions("encoding_tokens", self.longest_text, limit, backbone)
+        for size in getattr(self, "matryoshka_dims", None) or ():
+            check_range("matryoshka_dims", size, 1, self.hidden_size)
         if self.encoding_tokens is None:
             self.encoding_tokens = max(self.max_tokens, min(_LONGEST, limit or _LONGEST))
 

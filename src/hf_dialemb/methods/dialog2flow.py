@@ -25,7 +25,7 @@ from .config import UtteranceConfig
 from .layout import Truncation, tokenize_utterances
 from .losses import gather_rows, hard_targets, soft_targets, target_contrastive
 from .method import ABOUT, Examples, Method
-from .utterance import UtteranceEncoder, UtteranceOutput, positives_first
+from .utterance import UtteranceEncoder, UtteranceOutput, nested, positives_first
 
 _WORDS = re.compile(r"[a-zA-Z0-9'?]+")
 
@@ -38,6 +38,7 @@ class Dialog2FlowConfig(UtteranceConfig):
     """Settings of Dialog2Flow, in addition to those of `UtteranceConfig`.
 
     Attributes:
+        matryoshka_dims: Widths that embeddings can be cut to; the loss is a mean over all.
         target: ``"single"``: an utterance's acts and slots together are one label, its action;
             ``"joint"``: acts and slots are separate labels, with two heads whose losses are summed
             (section 3.2).
@@ -65,6 +66,7 @@ class Dialog2FlowConfig(UtteranceConfig):
         "min_words": Range(1),
     }
 
+    matryoshka_dims: list[int] | None = None
     target: Literal["single", "joint"] = "single"
     contrast: Literal["soft", "hard"] = "soft"
     loss_temperature: float = 0.05
@@ -104,35 +106,32 @@ class Dialog2FlowModel(UtteranceEncoder):
             label_vectors: Unit vectors of the drawn labels, (B, O, E); None for hard targets.
 
         Returns:
-            The loss, and of the first label space the embeddings of the anchors and the cosines of
-            the pairs.
+            The loss, and the anchors' embeddings and the pairs' cosines of the first label space.
         """
         embeddings = self.embed(input_ids.flatten(0, 1), attention_mask.flatten(0, 1))
         embeddings = embeddings.unflatten(0, input_ids.shape[:2])  # (B, 2 O, D)
+        spaces = OBJECTIVES[self.config.target]
         losses, similarities = [], []
         with autocast_off(embeddings):
-            for space, name in enumerate(OBJECTIVES[self.config.target]):
-                rows = slice(2 * space, 2 * space + 2)
-                pairs = torch.stack(
-                    [self.project(side, name) for side in embeddings[:, rows].unbind(1)], dim=1
-                )
-                vectors = None if label_vectors is None else label_vectors[:, space]
-                losses.append(
-                    self._loss(pairs, carried_labels[:, rows], drawn_labels[:, space], vectors)
-                )
-                similarities.append((pairs[:, 0] @ pairs[:, 1].T).detach())
+            for part in nested(embeddings, self.config.matryoshka_dims):
+                for space, name in enumerate(spaces):
+                    rows = slice(2 * space, 2 * space + 2)
+                    pairs = torch.stack(
+                        [self.project(side, name) for side in part[:, rows].unbind(1)], dim=1
+                    )
+                    vectors = None if label_vectors is None else label_vectors[:, space]
+                    losses.append(
+                        self._loss(pairs, carried_labels[:, rows], drawn_labels[:, space], vectors)
+                    )
+                    similarities.append((pairs[:, 0] @ pairs[:, 1].T).detach())
+        loss = torch.stack(losses).mean() * len(spaces)
         ordered = positives_first(similarities[0])
-        return UtteranceOutput(
-            loss=torch.stack(losses).sum(), pooler_output=embeddings[:, 0], similarities=ordered
-        )
+        return UtteranceOutput(loss=loss, pooler_output=embeddings[:, 0], similarities=ordered)
 
     def _loss(
         self, pairs: Tensor, carried: Tensor, drawn: Tensor, label_vectors: Tensor | None
     ) -> Tensor:
-        """Compute the loss of pairs (B, 2, P) in one label space.
-
-        The rest are that space's arguments of `contrast`.
-        """
+        """Compute the loss of pairs (B, 2, P) by one label space's arguments of `contrast`."""
         candidates, labels = (gather_rows(tensor, self.training)[0] for tensor in (pairs, carried))
         label_similarities = None
         if label_vectors is not None:

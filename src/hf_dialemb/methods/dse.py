@@ -23,7 +23,7 @@ from .config import UtteranceConfig
 from .layout import Truncation, tokenize_utterances
 from .losses import gather_rows, pair_contrastive
 from .method import ABOUT, Examples, Method
-from .utterance import UtteranceEncoder, UtteranceOutput, positives_first
+from .utterance import UtteranceEncoder, UtteranceOutput, nested, positives_first
 
 
 @strict
@@ -31,6 +31,8 @@ class DSEConfig(UtteranceConfig):
     """Settings of DSE, beside those of `UtteranceConfig`.
 
     Attributes:
+        matryoshka_dims: Widths that embeddings can be cut to; the loss is the mean over these and
+            the whole.
         loss_temperature: Divides the cosines (0.05).
         negative_weights: Weights of negatives: ``"hard"`` as the released program computes them,
             ``"printed"`` as in equation 1, ``"plain"`` all equal (see `losses.pair_contrastive`).
@@ -42,6 +44,7 @@ class DSEConfig(UtteranceConfig):
     ranges: ClassVar[Ranges] = {"loss_temperature": ABOVE_ZERO, "min_words": Range(1)}
 
     max_tokens: int = 32
+    matryoshka_dims: list[int] | None = None
     loss_temperature: float = 0.05
     negative_weights: Literal["hard", "printed", "plain"] = "hard"
     min_words: int = 4
@@ -59,20 +62,28 @@ class DSEModel(UtteranceEncoder):
         """
         embeddings = self.embed(input_ids.flatten(0, 1), attention_mask.flatten(0, 1))  # (2B, D)
         with autocast_off(embeddings):
-            pairs = self.project(embeddings).unflatten(0, (-1, 2))  # (B, 2, P)
-            everyone, first = gather_rows(pairs, self.training)  # (C / 2, 2, P)
-            at = first + torch.arange(len(pairs), device=pairs.device)
-            mirrored = at + len(everyone)
-            loss = pair_contrastive(
-                torch.cat(pairs.unbind(1)) @ torch.cat(everyone.unbind(1)).T,
-                own=torch.cat([at, mirrored]),
-                positive=torch.cat([mirrored, at]),
-                temperature=self.config.loss_temperature,
-                weights=self.config.negative_weights,
-            )
-            own = positives_first((pairs[:, 0] @ pairs[:, 1].T).detach())
+            # (B, 2, P)
+            sizes = [
+                self.project(part).unflatten(0, (-1, 2))
+                for part in nested(embeddings, self.config.matryoshka_dims)
+            ]
+            loss = torch.stack([self._loss(pairs) for pairs in sizes]).mean()
+            own = positives_first((sizes[0][:, 0] @ sizes[0][:, 1].T).detach())
         return UtteranceOutput(
             loss=loss, pooler_output=embeddings.unflatten(0, (-1, 2))[:, 0], similarities=own
+        )
+
+    def _loss(self, pairs: Tensor) -> Tensor:
+        """Contrast pairs (B, 2, P) with those of all processes."""
+        everyone, first = gather_rows(pairs, self.training)  # (C / 2, 2, P)
+        at = first + torch.arange(len(pairs), device=pairs.device)
+        mirrored = at + len(everyone)
+        return pair_contrastive(
+            torch.cat(pairs.unbind(1)) @ torch.cat(everyone.unbind(1)).T,
+            own=torch.cat([at, mirrored]),
+            positive=torch.cat([mirrored, at]),
+            temperature=self.config.loss_temperature,
+            weights=self.config.negative_weights,
         )
 
 

@@ -114,8 +114,8 @@ class UtteranceEncoder(BackboneModel):
     def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """Embed utterances (N, L), padded on the right, to (N, D) float32 or float64, in parts.
 
-        With ``chunk_size``, a part's activations are computed again in the backward pass (gradient
-        caching), so that memory does not grow with the number of utterances.
+        With ``mini_batch_size``, a part's activations are computed again in the backward pass
+        (gradient caching), so that memory does not grow with the number of utterances.
         """
         vectors: Tensor = self.in_parts(
             lambda words, mask: self.pool(self.states_of(words, mask), mask),
@@ -131,8 +131,8 @@ class UtteranceEncoder(BackboneModel):
 
         See `embed`.
         """
-        size = self.config.chunk_size or _ROWS
-        again = self.config.chunk_size is not None
+        size = self.config.mini_batch_size or _ROWS
+        again = self.config.mini_batch_size is not None
         # Words are looked up once, as the gradient of every look-up is as large as the table.
         words = input_ids if again else self.get_input_embeddings()(input_ids)
         return in_parts(self, work, attention_mask, size, words, attention_mask, *more, again=again)
@@ -164,6 +164,15 @@ class UtteranceEncoder(BackboneModel):
         if objective in self.heads:
             embeddings = self.heads[objective](embeddings)
         return nn.functional.normalize(precise(embeddings))
+
+
+def nested(embeddings: Tensor, dims: Iterable[int] | None) -> list[Tensor]:
+    """Return embeddings (N, D), and of each size a copy with its first dimensions alone.
+
+    A loss of all teaches embeddings that can be cut there (Matryoshka; Kusupati et al., 2022).
+    """
+    places = torch.arange(embeddings.shape[-1], device=embeddings.device)
+    return [embeddings, *(embeddings * (places < size) for size in dims or ())]
 
 
 def positives_first(similarities: Tensor) -> Tensor:
