@@ -17,12 +17,12 @@ from .parser import (
     METHOD,
     MODEL,
     READING,
-    Commands,
+    Command,
     Options,
-    add_command,
     chosen_model,
     conversations,
     corpus_options,
+    loaded,
     model_and_vectors,
     named,
     reading_of,
@@ -109,51 +109,6 @@ _RANK_OPTIONS: Options = {
 }
 
 
-def add(commands: Commands) -> None:
-    """Add the commands."""
-    add_command(
-        commands,
-        "embed",
-        _embed,
-        "turn conversations into vectors, in a Parquet file; run again, it goes on",
-        "example: dialemb embed calls.csv --output vectors.parquet",
-        _EMBED_OPTIONS,
-        conversations("input", CONVERSATIONS),
-    )
-    add_command(
-        commands,
-        "search",
-        _search,
-        "find what was said, or the conversations nearest to a text or to one of them",
-        _SEARCH,
-        _SEARCH_OPTIONS,
-        {
-            **conversations("corpus"),
-            "--index": {"type": Path, "help": "an index made by dialemb index, instead"},
-        },
-        {
-            "--query": {"help": "what to look for, in words"},
-            "--id": {"help": "the dialogue to start from: its id, or its number as #12"},
-        },
-    )
-    add_command(
-        commands,
-        "index",
-        _index,
-        "keep conversations in a LanceDB table; run again, it embeds what is new",
-        _INDEX,
-        _INDEX_OPTIONS,
-    )
-    add_command(
-        commands,
-        "rank",
-        _rank,
-        "rank a pool of responses: which should come next in a dialogue?",
-        _RANK,
-        _RANK_OPTIONS,
-    )
-
-
 def _embed(options: argparse.Namespace) -> None:
     from ..search.embed import embed_file
 
@@ -190,7 +145,6 @@ def _in_index(options: argparse.Namespace) -> Hits:
 
 
 def _in_corpus(options: argparse.Namespace) -> Hits:
-    from ...data import load_dialogues
     from ..search.search import describe, search
     from .show import find_dialogue
 
@@ -198,9 +152,7 @@ def _in_corpus(options: argparse.Namespace) -> Hits:
         raise InputError(
             "--where: is of an index, but got --corpus; make an index with dialemb index"
         )
-    dialogues = load_dialogues(
-        options.corpus, options.data_dir, options.split, **reading_of(options)
-    )
+    dialogues = loaded(options, options.corpus)
     query = options.query
     if options.id is not None:
         start = find_dialogue(dialogues, options.id)  # before all of them are encoded
@@ -249,3 +201,46 @@ def _rank(options: argparse.Namespace) -> None:
         (print if options.output is None else say)(line)
     if options.output:
         say(f"Wrote {options.output}")
+
+
+COMMANDS = (
+    Command(
+        "embed",
+        _embed,
+        "turn conversations into vectors, in a Parquet file; run again, it goes on",
+        "example: dialemb embed calls.csv --output vectors.parquet",
+        _EMBED_OPTIONS,
+        (conversations("input", CONVERSATIONS),),
+    ),
+    Command(
+        "search",
+        _search,
+        "find what was said, or the conversations nearest to a text or to one of them",
+        _SEARCH,
+        _SEARCH_OPTIONS,
+        (
+            {
+                **conversations("corpus"),
+                "--index": {"type": Path, "help": "an index made by dialemb index, instead"},
+            },
+            {
+                "--query": {"help": "what to look for, in words"},
+                "--id": {"help": "the dialogue to start from: its id, or its number as #12"},
+            },
+        ),
+    ),
+    Command(
+        "index",
+        _index,
+        "keep conversations in a LanceDB table; run again, it embeds what is new",
+        _INDEX,
+        _INDEX_OPTIONS,
+    ),
+    Command(
+        "rank",
+        _rank,
+        "rank a pool of responses: which should come next in a dialogue?",
+        _RANK,
+        _RANK_OPTIONS,
+    ),
+)
