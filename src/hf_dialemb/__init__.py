@@ -12,6 +12,7 @@ load its checkpoints; torch and transformers are imported only when something as
 public names are those of ``__init__.pyi``.
 """
 
+from threading import RLock
 from types import ModuleType
 from typing import Any
 
@@ -46,12 +47,10 @@ _PLACES = {
         "TransformerDualEncoderConfig",
         "TransformerDualEncoderModel",
     ],
-    ".methods.encoding": ["encode"],
     ".methods.method": ["Method"],
     ".methods.multi_granularity": ["MultiGranularityConfig", "MultiGranularityModel"],
     ".methods.ranker": ["load_ranker"],
     ".methods.turns": ["TurnsConfig", "TurnsModel"],
-    ".methods.utterance": ["encode_utterances"],
     ".storage.pretrained": ["weights"],
     ".training.trainer": ["DialogueTrainer"],
     ".training.training_run": ["train"],
@@ -60,21 +59,24 @@ _PLACES = {
 __getattr__, __dir__, __all__ = lazy_names(__name__, _PLACES)
 
 
-def _register_on_first_use(auto: ModuleType) -> None:
-    original = vars(auto.AutoConfig)["from_pretrained"]
+_REGISTERING = RLock()  # several threads may load their first model at once
 
-    def from_pretrained(cls: Any, *args: Any, **kwargs: Any) -> Any:
-        auto.AutoConfig.from_pretrained = original
+
+def _after_registering(load: Any, _: Any, args: Any, kwargs: Any) -> Any:
+    with _REGISTERING:
         register()
-        return cls.from_pretrained(*args, **kwargs)
+    return load(*args, **kwargs)
 
-    auto.AutoConfig.from_pretrained = classmethod(from_pretrained)
+
+def _register_on_first_use(auto: ModuleType) -> None:
+    for name in ("from_pretrained", "for_model"):
+        wrapt.wrap_function_wrapper(auto, f"AutoConfig.{name}", _after_registering)
 
 
 # transformers has no plugin hook, and importing it here would cost every user of this package two
 # seconds. Every loader (AutoModel, AutoTokenizer, SentenceTransformer) asks AutoConfig first, so
-# the methods register themselves at its first call; a method whose module is imported by name
-# registers at once.
+# the methods are registered before it answers; a method whose module is imported by name registers
+# at once.
 wrapt.register_post_import_hook(
     _register_on_first_use, "transformers.models.auto.configuration_auto"
 )

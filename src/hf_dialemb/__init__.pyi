@@ -26,14 +26,12 @@ from .methods.dual_encoder import DualEncoderConfig as DualEncoderConfig
 from .methods.dual_encoder import DualEncoderModel as DualEncoderModel
 from .methods.dual_encoder import TransformerDualEncoderConfig as TransformerDualEncoderConfig
 from .methods.dual_encoder import TransformerDualEncoderModel as TransformerDualEncoderModel
-from .methods.encoding import encode as encode
 from .methods.method import Method as Method
 from .methods.multi_granularity import MultiGranularityConfig as MultiGranularityConfig
 from .methods.multi_granularity import MultiGranularityModel as MultiGranularityModel
 from .methods.ranker import load_ranker as load_ranker
 from .methods.turns import TurnsConfig as TurnsConfig
 from .methods.turns import TurnsModel as TurnsModel
-from .methods.utterance import encode_utterances as encode_utterances
 from .storage.pretrained import weights as weights
 from .training.trainer import DialogueTrainer as DialogueTrainer
 from .training.training_run import train as train

@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..dialogue import Dialogue
@@ -67,12 +68,29 @@ def to_dataset(dialogues: Iterable[Dialogue]) -> Dataset:
     )
 
 
-def hub_rows(identifier: str, split: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def dataset_folder(folder: Path) -> Any:
+    """Return the dataset of ``save_to_disk``, or of shards of Parquet by split; None of others."""
+    if any((folder / name).is_file() for name in ("state.json", "dataset_dict.json")):
+        from datasets import load_from_disk
+
+        return load_from_disk(folder)
+    if any(next(folder.glob(pattern), None) for pattern in ("*.parquet", "*/*.parquet")):
+        from datasets import load_dataset
+
+        return load_dataset(str(folder), streaming=True)
+    return None
+
+
+def hub_rows(
+    identifier: str, split: str, revision: str | None = None, token: str | None = None
+) -> Iterator[tuple[str, dict[str, Any]]]:
     """Read the rows of a dataset on the Hub as a stream, each with its place, without a copy of it.
 
     Args:
         identifier: The dataset, such as ``org/name`` or ``org/name:config``.
         split: One of its splits, or ``all``.
+        revision: A branch, a tag or a commit.
+        token: A token of the Hub; by default that of the login.
 
     Raises:
         InputError: The dataset cannot be reached, or has no such split.
@@ -82,7 +100,7 @@ def hub_rows(identifier: str, split: str) -> Iterator[tuple[str, dict[str, Any]]
     name, _, configuration = identifier.partition(":")
     with _reached(identifier):
         splits: Mapping[str, IterableDataset] = load_dataset(
-            name, configuration or None, streaming=True
+            name, configuration or None, streaming=True, revision=revision, token=token
         )
     names = chosen_splits(identifier, split, splits)
     return chain.from_iterable(_stream(identifier, name, splits[name]) for name in names)

@@ -12,7 +12,7 @@ from ..hooks import entries
 from .conversations import CONVERSATIONS, from_conversation, plain_dialogues
 from .corpus import KINDS, get_corpus
 from .corpus_names import OWN, REGISTERED, check_no_split, form_of, with_split
-from .hub_dataset import chosen_splits, hub_rows
+from .hub_dataset import chosen_splits, dataset_folder, hub_rows
 from .jsonl import read_jsonl
 from .published import read_split
 from .raw_records import convert_records, readable
@@ -58,6 +58,8 @@ def load_dialogues(
     sheet: str | None = None,
     strict: bool = False,
     raw: bool = False,
+    revision: str | None = None,
+    token: str | None = None,
 ) -> list[Dialogue]:
     """Load dialogues from files, from a published corpus, from the Hub or from objects in memory.
 
@@ -87,6 +89,8 @@ def load_dialogues(
         strict: Stop at what is malformed, or can be read in more than one way. Otherwise malformed
             dialogues are left out and counted in a warning, and it says what was guessed.
         raw: Keep HTML, quoted mail and signatures in the texts.
+        revision: A branch, a tag or a commit of a dataset on the Hub.
+        token: A token of the Hub; by default that of the login.
 
     Returns:
         At least one dialogue, always in the same order.
@@ -95,7 +99,10 @@ def load_dialogues(
         MissingFilesError: The corpus or the split is not there.
         InputError: The source is unknown, empty or malformed.
     """
-    options = ReadingOptions(columns, roles, dates, gap, sheet, strict, raw)
+    options = ReadingOptions(columns, roles, dates, gap, sheet, strict, raw, revision, token)
+    if isinstance(source, str | os.PathLike):
+        stored = dataset_folder(Path(source).expanduser())
+        source = source if stored is None else stored
     if not isinstance(source, str | os.PathLike):
         return _from_objects(_of_split(source, split), options)
     name = str(source)
@@ -137,6 +144,10 @@ def iterate_dialogues(
     how = ReadingOptions(**options)
     corpus, split = with_split(str(corpus), split)
     form = form_of(corpus, how)
+    if form in (REGISTERED, OWN) and (how.revision or how.token):
+        raise InputError(
+            f"{corpus}: got a revision or a token, expected a dataset on the Hub; leave it out"
+        )
     if form == REGISTERED:
         known = get_corpus(corpus)
         if known.kind not in KINDS[:2]:
@@ -159,7 +170,8 @@ def iterate_dialogues(
     if reader := _reader():
         return reader.read_rows(corpus, split or "train", how)
     _refuse_options(corpus, how)
-    return _conversations(hub_rows(corpus, split or "train"), corpus, how.strict)
+    rows = hub_rows(corpus, split or "train", how.revision, how.token)
+    return _conversations(rows, corpus, how.strict)
 
 
 def _of_split(source: Any, split: str | None) -> Any:

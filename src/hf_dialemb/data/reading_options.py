@@ -1,7 +1,7 @@
 """What users say of their files, where a file can be read in more than one way."""
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import timedelta
 
 from ..errors import InputError
@@ -22,6 +22,8 @@ class ReadingOptions:
         sheet: The sheet of a workbook to be read, or all.
         strict: Stop at what cannot be used, and guess nothing. By default it is left out.
         raw: Keep HTML, quoted mail and signatures.
+        revision: The branch, tag or commit of a dataset on the Hub.
+        token: The token for a dataset on the Hub.
 
     Raises:
         InputError: A value is not of its form.
@@ -34,6 +36,8 @@ class ReadingOptions:
     sheet: str | None = None
     strict: bool = False
     raw: bool = False
+    revision: str | None = None
+    token: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.dates not in (None, *DATE_ORDERS):
@@ -57,5 +61,5 @@ class ReadingOptions:
         return None if self.gap is None else timedelta(**{_UNITS[self.gap[-1]]: int(self.gap[:-1])})
 
 
-OPTIONS = tuple(item.name for item in fields(ReadingOptions))
-"""The names of all options."""
+OPTIONS = tuple(item.name for item in fields(ReadingOptions))[:-2]
+"""The names of the options of files; the others are of the Hub."""

@@ -265,14 +265,15 @@ class Encoder:
 
     def _prompt(self, prompt: str | None, name: str | None) -> str:
         """Return the text before every text."""
-        if prompt is None and name is not None and name not in self.prompts:
-            known = ", ".join(self.prompts) or "none"
+        prompts = {"query": "", "document": "", **self.prompts}
+        if prompt is None and name is not None and name not in prompts:
+            known = ", ".join(prompts)
             raise InputError(
                 f"prompt_name: got {name!r}, expected one of the prompts of {self.name}: {known}; "
                 "name one, or give the text itself as prompt"
             )
         if prompt is None:
-            prompt = self.prompts.get(name or self.default_prompt_name or "", "")
+            prompt = prompts.get(name or self.default_prompt_name or "", "")
         if prompt and self.embed_texts is None:
             raise InputError(
                 f"prompt: got {prompt!r}, but {self.name} reads dialogues as they are; leave it out"
@@ -299,6 +300,12 @@ class Encoder:
 
     def _of_texts(self, texts: Sequence[str], prompt: str, *batching: Any) -> Vectors:
         if self.embed_texts is None:
+            blank = next((row for row, text in enumerate(texts) if not text.strip()), None)
+            if blank is not None:
+                raise InputError(
+                    f"texts[{blank}]: got {texts[blank]!r}, expected text, which {self.name} needs "
+                    "for a vector; leave it out, with what belongs to its row"
+                )
             dialogues = [Dialogue((Turn("user", text),)) for text in texts]
             return self._of_dialogues(dialogues, prompt, *batching)
         # equal texts are embedded once

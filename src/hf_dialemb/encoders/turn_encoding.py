@@ -16,7 +16,7 @@ from ..methods.sessions import BESIDE
 from ..metrics.vectors import unit
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TurnTable:
     """N turns as columns."""
 
@@ -30,6 +30,9 @@ class TurnTable:
 
     def __len__(self) -> int:
         return len(self.content)
+
+    def __repr__(self) -> str:
+        return f"TurnTable({len(self):,} turns)"
 
     def frame(self) -> Any:
         """Return a DataFrame with a row for each turn; its vector is in the last column."""

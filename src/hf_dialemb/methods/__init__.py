@@ -38,20 +38,22 @@ METHODS = Registry(
 name)."""
 
 
-def get_method(name: str) -> Method:
-    """Import a method of `METHODS`, or register that of a file.
+_BY_FILE: dict[Path, Method] = {}  # methods of files that were registered
 
-    Raise InputError if there is none.
+
+def get_method(name: str) -> Method:
+    """Import a method of `METHODS`, or return that of a file which was registered.
+
+    A name may come from a model's folder, so no file is imported. Raise InputError if there is no
+    such method.
     """
     if name.endswith(".py"):
-        method = getattr(load_file(name), "METHOD", None)
-        if not hasattr(method, "config_class"):
+        if (known := _BY_FILE.get(_place(name))) is None:
             raise InputError(
-                f"{name}: got no METHOD in it, expected METHOD = hf_dialemb.Method(...); end the "
-                "file so"
+                f"method {name}: got a file that was not registered, expected a method; read it, "
+                f"and name it yourself: --method {name}, or hf_dialemb.register('{name}')"
             )
-        register(method)
-        return cast("Method", method)
+        return known
     if name not in METHODS:
         raise InputError(
             f"{unknown_name('method', name, METHODS)} One of your own goes by its file, as "
@@ -62,6 +64,10 @@ def get_method(name: str) -> Method:
         module, _, attribute = method.partition(":")
         method = getattr(import_module(module), attribute or "METHOD")
     return cast("Method", method)
+
+
+def _place(file: str | Path) -> Path:
+    return Path(file).expanduser().resolve()
 
 
 def method_of(model_type: Any) -> Method | None:
@@ -120,8 +126,14 @@ def register(method: Method | str | Path | None = None) -> None:
     name.
     """
     if isinstance(method, str | Path):
-        get_method(str(method))
-    elif method is not None:
+        file, method = method, getattr(load_file(method), "METHOD", None)
+        if method is None or not hasattr(method, "config_class"):
+            raise InputError(
+                f"{file}: got no METHOD in it, expected METHOD = hf_dialemb.Method(...); end the "
+                "file so"
+            )
+        _BY_FILE[_place(file)] = method
+    if method is not None:
         if METHODS.setdefault(method.name, method) is not method:
             raise InputError(
                 f"method {method.name}: another method has this name already; choose another"
@@ -140,5 +152,6 @@ def register_method(method: Method) -> None:
     from transformers import CONFIG_MAPPING, AutoConfig, AutoModel
 
     if method.config_class.model_type not in CONFIG_MAPPING:
-        AutoConfig.register(method.config_class.model_type, method.config_class)
-        AutoModel.register(method.config_class, method.model_class)
+        # the model first: whoever sees the config may ask for it at once
+        AutoModel.register(method.config_class, method.model_class, exist_ok=True)
+        AutoConfig.register(method.config_class.model_type, method.config_class, exist_ok=True)

@@ -79,6 +79,11 @@ class MethodModel(PreTrainedModel):
         """
         if has_adapters(self):
             save_base(self, Path(save_directory))
+        elif inner := next((part for part in self.children() if has_adapters(part)), None):
+            raise InputError(
+                f"model: got adapters on its {type(inner).__name__} alone, which no loader finds "
+                "again; add them to the model itself, by model.add_adapter or get_peft_model(model)"
+            )
         if getattr(self, "encoder", None) is not None:
             save_backbone_code(self.encoder, Path(save_directory))
         super().save_pretrained(save_directory, **kwargs)

@@ -264,7 +264,7 @@ def with_candidates(
     return {**contexts, "candidate_ids": ids, "candidate_mask": mask}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LoadedRanker:
     """A trained ranker in evaluation mode with its tokenizer and its method."""
 

@@ -96,6 +96,9 @@ class UtteranceEncoder(BackboneModel):
         if input_ids.dim() == 3:
             output = self.contrast(input_ids, mask, **kwargs)
         else:
+            for name in ("output_hidden_states", "output_attentions"):
+                if getattr(self.config, name):
+                    kwargs.setdefault(name, True)
             encoded = self.encoder(input_ids=input_ids, attention_mask=mask, **kwargs)
             states = encoded.last_hidden_state
             layers = (encoded.hidden_states, encoded.attentions)
@@ -162,7 +165,8 @@ class UtteranceEncoder(BackboneModel):
     def project(self, embeddings: Tensor, objective: str = "pairs") -> Tensor:
         """Map embeddings (N, D) to unit vectors (N, projection_size) through a head."""
         if objective in self.heads:
-            embeddings = self.heads[objective](embeddings)
+            head: Any = self.heads[objective]
+            embeddings = head(embeddings.to(head[0].weight.dtype))
         return nn.functional.normalize(precise(embeddings))
 
 

@@ -123,6 +123,11 @@ class Dial2VecModel(PreTrainedModel):
         """
         # peft passes unset ones as None
         kwargs = {name: value for name, value in kwargs.items() if value is not None}
+        for name in ("output_hidden_states", "output_attentions"):
+            if getattr(self.config, name):
+                kwargs.setdefault(name, True)
+        if (role_ids is None) != (turn_ids is None):
+            raise ValueError("got role_ids or turn_ids alone, expected both, or neither")
         mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask.long()
         if role_ids is None or turn_ids is None:
             # tokenizers add them, but they distinguish nothing here
@@ -176,8 +181,10 @@ class Dial2VecModel(PreTrainedModel):
         rank = kept.long().cumsum(-1)
         behind = kept.long().sum(-1, keepdim=True) + (~kept).long().cumsum(-1)
         places = torch.where(kept, rank, behind) - 1
-        if torch.compiler.is_compiling() or torch.jit.is_tracing():  # type: ignore[attr-defined]
-            # Not min(), which would tie an exported graph to dialogues on one side of the limit.
+        # Not min(), which would tie a graph to dialogues on one side of the limit.
+        if torch.jit.is_tracing():  # type: ignore[attr-defined]
+            length = torch.as_tensor(input_ids.shape[1]).clamp(max=self.config.max_tokens)
+        elif torch.compiler.is_compiling():
             length = torch.sym_min(input_ids.shape[1], self.config.max_tokens)
         else:  # ConvBERT and MobileBERT read padding too, so keep none that no dialogue needs
             length = max(1, int(kept.sum(-1).max()))

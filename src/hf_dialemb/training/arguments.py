@@ -14,7 +14,7 @@ import yaml
 from transformers import HfArgumentParser, PreTrainedConfig
 
 from ..errors import InputError, nearest, unknown_name
-from ..methods import METHODS, get_method
+from ..methods import METHODS, get_method, register
 from ..methods.config import MethodConfig, own_settings
 from ..storage.files import check_regular
 from .settings import RunArguments, Settings, TrainingSettings
@@ -56,7 +56,10 @@ def make_settings(values: Mapping[str, Any], recipe: str | Path | None = None) -
         InputError: A name is unknown, or a value is wrong or does not fit the others.
     """
     values = {**({} if recipe is None else read_recipe(recipe)), **values}
-    method = get_method(str(values.get("method", RunArguments.method)))
+    name = str(values.get("method", RunArguments.method))
+    if name.endswith(".py"):
+        register(name)
+    method = get_method(name)
     parts: list[Any] = [_parsed(RunArguments), _parsed(method.config_class), TrainingSettings]
     parser = _Parser(parts, add_help=False, allow_abbrev=False)
     words: list[str] = []

@@ -105,7 +105,7 @@ def test_options_of_encoding_have_their_effects(name, prompted):
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"prompt_name": "passage"}, "expected one of the prompts of .*: document, query, topic"),
+        ({"prompt_name": "passage"}, "expected one of the prompts of .*: query, document, topic"),
         ({"precision": "int4"}, "expected one of float32, int8"),
         ({"batch_size": -1}, "batch_size: got -1, expected a value at least 1"),
         ({"batch_size": 0}, "batch_size: got 0, expected a value at least 1"),

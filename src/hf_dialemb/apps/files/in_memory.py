@@ -40,7 +40,7 @@ def read_rows(identifier: str, split: str, options: ReadingOptions) -> Iterator[
 
 def find_in_hub_dataset(identifier: str, split: str, notes: Notes) -> Iterator[Finding]:
     """Read a dataset on the Hub as `read_rows` does, malformed rows too."""
-    rows = hub_rows(identifier, split)
+    rows = hub_rows(identifier, split, notes.options.revision, notes.options.token)
     first = list(islice(rows, _SURVEYED))  # a stream is read once: its first rows stand for all
     passes = chain([first, first, first], [chain(first, rows)])
     drafts = RecordDrafts(lambda: next(passes), identifier)

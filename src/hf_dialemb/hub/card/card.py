@@ -124,6 +124,7 @@ def _repository(record: Mapping[str, Any], repo_id: str | None) -> str:
 def recipe(training: Sequence[Mapping[str, Any]]) -> str:
     """Return the settings that trainings share and that are no defaults, as YAML."""
     first, *others = [run["settings"] for run in training]
+    get_method(first["method"])  # refuses a file, which a folder may not have imported
     defaults = make_settings({"method": first["method"]}).fingerprint()
     shared = {}
     for name, value in first.items():
