@@ -196,15 +196,7 @@ HELP = (
 )
 DATA = "import hf_dialemb.data.labels; assert not {'numpy', 'lemminflect'} & set(sys.modules)"
 OTHERS = "import hf_dialemb.evaluation, hf_dialemb.integrations as found; dir(found)"
-HEAVY = {
-    "torch",
-    "transformers",
-    "sklearn",
-    "datasets",
-    "matplotlib",
-    "sentence_transformers",
-    "mteb",
-}
+HEAVY = {"torch", "transformers", "sklearn", "datasets", "matplotlib", "sentence_transformers"}
 
 
 @pytest.mark.parametrize(

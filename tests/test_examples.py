@@ -83,13 +83,6 @@ RUNS = {  # by example: its words, what it needs, and what its lines say
         [MINILM],
         lambda lines: re.search("purity before.*purity after", " ".join(lines)),
     ),
-    "mteb_dialogues.py": (
-        "sample dev BERT",
-        ["mteb"],
-        lambda lines: (
-            re.findall(r"sample-(\w+)", " ".join(lines)) == ["DomainClustering", "DomainRetrieval"]
-        ),
-    ),
     "langchain_search.py": (
         "",
         [MINILM, "langchain_core"],

@@ -65,29 +65,25 @@ def load_dialogues(
 
     Examples:
         >>> load_dialogues([[{"role": "user", "content": "Hello"}]])
-        >>> load_dialogues("sgd/test", data_dir="data")
 
     Args:
-        source: The name of a corpus, such as ``sgd`` or ``sgd/test``; the path of a file or folder
-            of them; the id of a dataset on the Hub, such as ``org/name`` or
-            ``org/name:config``; a list of `Dialogue` objects, of lists of chat messages, or of
-            mappings with ``messages``; a ``datasets.Dataset``; or a DataFrame, with a turn or with
-            ``messages`` a row. ``conversation`` and ``conversations`` (ShareGPT's too) are other
-            names of ``messages``; ``prompt`` and ``completion`` are two turns.
+        source: The name of a corpus, such as ``sgd/test``; the path of a file, a folder of them, or
+            a stored dataset; the id of a dataset on the Hub, such as ``org/name:config``; a list of
+            `Dialogue` objects, of lists of chat messages, or of mappings with ``messages``; a
+            ``datasets.Dataset``; or a DataFrame, with a turn or with ``messages`` a row.
+            ``conversation`` and ``conversations`` (ShareGPT's too) are other names of ``messages``;
+            ``prompt`` and ``completion`` are two turns.
         data_dir: The folder that holds ``<name>/``, ``<name>/<name>.tar.xz`` or ``<name>.tar.xz``
             (also ``.tar.gz``, ``.zip``), that folder or archive itself, or
-            ``hf://datasets/org/name``. The default is the folder in the environment variable
-            ``HF_DIALEMB_DATA``. The corpus ``sample`` needs no files.
-        split: A split of a corpus or of a dataset on the Hub, or ``"all"``; by default ``"train"``.
-            A ``DatasetDict`` of several needs it.
+            ``hf://datasets/org/name``; by default that of ``HF_DIALEMB_DATA``.
+        split: A split of a corpus or of a dataset, or ``"all"``; by default ``"train"``. A
+            ``DatasetDict`` of several needs it.
         columns: The meaning of a table's columns, such as ``"id=call,role=speaker,content=text"``.
-        roles: The speakers' roles, such as ``"Agent=assistant,Customer=user"``; guessed roles are
-            logged.
+        roles: The speakers' roles, such as ``"Agent=assistant,Customer=user"``; else guessed.
         dates: The order of numbers in dates, ``"day-first"`` or ``"month-first"``.
         gap: The pause that ends a conversation, such as ``"4h"``.
         sheet: The sheet of a workbook, or ``"all"``.
-        strict: Stop at what is malformed, or can be read in more than one way. Otherwise malformed
-            dialogues are left out and counted in a warning, and it says what was guessed.
+        strict: Stop at what is malformed or ambiguous; else it is left out or guessed, and said.
         raw: Keep HTML, quoted mail and signatures in the texts.
         revision: A branch, a tag or a commit of a dataset on the Hub.
         token: A token of the Hub; by default that of the login.
@@ -100,14 +96,14 @@ def load_dialogues(
         InputError: The source is unknown, empty or malformed.
     """
     options = ReadingOptions(columns, roles, dates, gap, sheet, strict, raw, revision, token)
-    if isinstance(source, str | os.PathLike):
-        stored = dataset_folder(Path(source).expanduser())
-        source = source if stored is None else stored
     if not isinstance(source, str | os.PathLike):
         return _from_objects(_of_split(source, split), options)
     name = str(source)
-    if (" " in name.strip() or "\n" in name) and not Path(name).expanduser().exists():
+    path = Path(name).expanduser()
+    if (" " in name.strip() or "\n" in name) and not path.exists():
         raise InputError(f"dialogues: got the text {name[:40]!r}, expected {EXPECTED}")
+    if (stored := dataset_folder(path)) is not None:
+        return _from_objects(_of_split(stored, split), options)
     return list(iterate_dialogues(name, data_dir, split, **vars(options)))
 
 

@@ -1,4 +1,4 @@
-"""Encoders in other libraries: sentence-transformers, MTEB and scikit-learn.
+"""Encoders in other libraries: sentence-transformers and scikit-learn.
 
 Every name is imported on first use, because each needs its own library; ``__init__.pyi`` lists
 them.
@@ -10,7 +10,6 @@ __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         ".inputs": ["to_transcript"],
-        ".mteb": ["dialogue_tasks"],
         ".pipeline": ["DialogueVectorizer"],
         ".sentence_evaluators": ["DialogueDomainEvaluator", "TaskEvaluator"],
     },
