@@ -183,7 +183,7 @@ class Dial2VecModel(PreTrainedModel):
         places = torch.where(kept, rank, behind) - 1
         # Not min(), which would tie a graph to dialogues on one side of the limit.
         if torch.jit.is_tracing():  # type: ignore[attr-defined]
-            length = torch.as_tensor(input_ids.shape[1]).clamp(max=self.config.max_tokens)
+            length: Any = torch.as_tensor(input_ids.shape[1]).clamp(max=self.config.max_tokens)
         elif torch.compiler.is_compiling():
             length = torch.sym_min(input_ids.shape[1], self.config.max_tokens)
         else:  # ConvBERT and MobileBERT read padding too, so keep none that no dialogue needs

@@ -1,0 +1,141 @@
+"""What was wrong in silence, or fell, where a Hugging Face user tried it."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from afresh import printed_afresh
+from datasets import Dataset, DatasetDict
+from exports import save
+from peft import LoraConfig, get_peft_model
+from transformers import AutoModel
+
+import hf_dialemb
+from hf_dialemb import Dial2VecModel, DSEModel, load_dialogues, load_encoder
+from hf_dialemb.errors import InputError
+from hf_dialemb.hub.card.card import write_card
+from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
+from hf_dialemb.methods import get_method
+
+CHATS = [[{"role": "user", "content": text}] for text in ("a hotel", "my card", "a train")]
+FORMS = {
+    "list": list,
+    "generator": iter,
+    "Series": pd.Series,
+    "DataFrame": lambda chats: pd.DataFrame({"messages": chats, "label": "x"}),
+    "Dataset": lambda chats: Dataset.from_dict({"messages": chats, "label": ["x"] * len(chats)}),
+}
+for _form in ("numpy", "torch", "pandas", "arrow"):
+    FORMS[_form] = lambda chats, form=_form: FORMS["Dataset"](chats).with_format(form)
+
+
+@pytest.mark.habit("encode(Dataset, DataFrame, Series, generator)", "row i belongs to item i")
+@pytest.mark.parametrize("form", FORMS)
+def test_no_row_vanishes_from_any_form(form):
+    encoder = load_encoder("dialogue-static")
+    expected = encoder.encode(CHATS)
+    np.testing.assert_allclose(encoder.encode(FORMS[form](CHATS)), expected, atol=1e-6)
+    blank = [CHATS[0], [{"role": "user", "content": ""}], *CHATS[1:]]
+    with pytest.raises(InputError, match=r"dialogues\[1\]"):
+        encoder.encode(FORMS[form](blank))
+
+
+def test_a_text_that_a_model_of_dialogues_cannot_read_is_named_by_its_row(tiny_checkpoint):
+    with pytest.raises(InputError, match=r"texts\[1\]: got ' '"):
+        load_encoder(str(tiny_checkpoint)).encode_utterances(["a hotel", " "])
+
+
+THREADS = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+import hf_dialemb
+from transformers import AutoModel
+with ThreadPoolExecutor(4) as pool:
+    jobs = [pool.submit(AutoModel.from_pretrained, sys.argv[1]) for _ in range(4)]
+print([type(job.result()).__name__ for job in jobs])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.habit("the first load in several threads", "works")
+def test_the_first_models_load_in_several_threads(tiny_checkpoint):
+    assert printed_afresh(THREADS, tiny_checkpoint).count("Dial2VecModel") == 4
+
+
+@pytest.mark.habit("config.output_hidden_states", "works")
+@pytest.mark.parametrize("kind", [Dial2VecModel, DSEModel])
+def test_a_config_asks_for_hidden_states(kind, tiny_bert, tmp_path):
+    save(kind.from_backbone(tiny_bert), tmp_path)
+    model = AutoModel.from_pretrained(tmp_path, output_hidden_states=True).eval()
+    assert len(model(torch.tensor([[2, 5, 3]])).hidden_states) == 3
+
+
+def test_roles_without_turns_are_refused_and_a_model_is_traced(tiny_bert):
+    model, tokenizer = Dial2VecModel.from_backbone(tiny_bert)
+    ids = tokenizer(["hello there"], return_tensors="pt")["input_ids"]
+    with pytest.raises(ValueError, match="role_ids or turn_ids alone"):
+        model(ids, role_ids=torch.zeros_like(ids))
+    traced = torch.jit.trace(model.eval(), (ids, torch.ones_like(ids)), strict=False)
+    longer = tokenizer(["hello there, my card was stolen"], return_tensors="pt")["input_ids"]
+    found = traced(longer, torch.ones_like(longer))["pooler_output"]
+    assert torch.allclose(found, model(longer).pooler_output, atol=1e-5)
+
+
+@pytest.mark.habit("DSE in bfloat16 weights", "trains")
+def test_heads_compute_in_the_type_of_their_weights(tiny_bert):
+    model, _ = DSEModel.from_backbone(tiny_bert)
+    model = model.to(torch.bfloat16)
+    assert model.project(torch.ones(2, 16)).shape == (2, 128)
+
+
+@pytest.mark.habit("model.encoder = get_peft_model(model.encoder)", "refused when it is saved")
+def test_adapters_inside_a_model_are_refused_when_it_is_saved(tiny_bert, tmp_path):
+    model, _ = DSEModel.from_backbone(tiny_bert)
+    model.encoder = get_peft_model(model.encoder, LoraConfig(r=2, target_modules=["query"]))
+    with pytest.raises(InputError, match=r"add them to the model itself"):
+        model.save_pretrained(tmp_path)
+
+
+@pytest.mark.habit("a folder of Parquet shards, Dataset.save_to_disk", "are read")
+@pytest.mark.parametrize("way", ["shards", "disk", "splits"])
+def test_stored_datasets_are_read(way, tmp_path):
+    data = Dataset.from_dict({"messages": CHATS})
+    if way == "shards":
+        data.to_parquet(tmp_path / "train-00000-of-00001.parquet")
+    elif way == "disk":
+        data.save_to_disk(tmp_path)
+    else:
+        DatasetDict({"train": data, "test": data}).save_to_disk(tmp_path)
+    split = "test" if way == "splits" else None
+    assert len(load_dialogues(tmp_path, split=split)) == 3
+
+
+def test_a_revision_is_of_the_hub_alone(tmp_path):
+    with pytest.raises(InputError, match="expected a dataset on the Hub"):
+        load_dialogues("sample", revision="v1")
+    with pytest.raises(InputError, match=r"org/name.* cannot be read from the Hub"):
+        load_dialogues("org/name", revision="v1", token="hf_x")
+
+
+def test_no_folder_names_code_that_is_imported(tiny_bert, tmp_path):
+    evil = tmp_path / "evil.py"
+    evil.write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    run, published = tmp_path / "run", tmp_path / "published"
+    save(DSEModel.from_backbone(tiny_bert), run)
+    published.mkdir()
+    write_checkpoint(*load_checkpoint(str(run)), published)
+    record = {"method": str(evil), "settings": {"max_tokens": 8}}
+    (published / "hf_dialemb_config.json").write_text(json.dumps(record))
+    settings = {"method": str(evil), "corpus": [], "train_split": "train"}
+    (run / "training_settings.json").write_text(json.dumps(settings))
+    for work in (
+        lambda: write_card(published, run),
+        lambda: hf_dialemb.push(run, "org/x", dry_run=True),
+    ):
+        with pytest.raises((InputError, LookupError)):
+            work()
+    with pytest.raises(InputError, match="a file that was not registered"):
+        get_method(str(evil))
+    assert not (tmp_path / "ran").exists()
