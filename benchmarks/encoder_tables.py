@@ -105,6 +105,7 @@ ROWS = {
     "dial2vec": "dial2vec, for one speaker",
     "action-mpnet": "`action-mpnet`, for utterances",
     "turn-minilm": "`turn-minilm`, for turns",
+    "dialogue-multilingual": "`dialogue-multilingual`, for other languages",
 }
 
 
@@ -115,7 +116,7 @@ def tables(lines: Lines, turns: Sequence[Mapping[str, Any]]) -> dict[str, list[s
 
 
 def first(lines: Lines, turns: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Draw the six rows of the README; ``turns`` are the entries of `turn_retrieval.py`."""
+    """Draw the rows of the README; ``turns`` are the entries of `turn_retrieval.py`."""
     chosen = {name: dict(lines[name]) for name in ROWS}
     for entry in turns:
         if entry["model"] in chosen:
