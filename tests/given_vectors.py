@@ -21,7 +21,11 @@ class Given:
     def encode_utterances(self, texts):
         return self.encode([Dialogue((Turn("user", text),)) for text in texts])
 
-    encode_query = encode_document = encode_utterances
+
+class Sought(Given):
+    """One that knows queries and documents, as encoders do."""
+
+    encode_query = encode_document = Given.encode_utterances
 
 
 def hashed(text):

@@ -5,7 +5,7 @@ Which pairs and contexts are asked, what they choose from, and what an encoder g
 
 import numpy as np
 import pytest
-from given_vectors import Given, figures
+from given_vectors import Sought, figures
 from talks import dialogue
 
 from hf_dialemb.data import write_jsonl
@@ -45,7 +45,7 @@ def test_a_response_is_the_next_turn_and_the_limit_counts_pairs(tmp_path):
         "five 5": "user",
     }
     chat = Dialogue(tuple(Turn(role, text) for text, role in roles.items()))
-    problem, encoder = loaded(tmp_path, [chat, *pairs(range(100))]), Given(numbered)
+    problem, encoder = loaded(tmp_path, [chat, *pairs(range(100))]), Sought(numbered)
     problem.measure(encoder, [0])
     assert problem.config == {"pairs": 103, "pairs_of_the_split": 103, "candidates": 100}
     assert encoder.calls[0][:3] == ["two 2", "three 3", "four 4"]  # queries
@@ -55,7 +55,7 @@ def test_a_response_is_the_next_turn_and_the_limit_counts_pairs(tmp_path):
 
 
 def test_knowing_pairs_is_a_hundred_percent(tmp_path):
-    found = loaded(tmp_path, pairs(range(250))).measure(Given(numbered), [0, 1])
+    found = loaded(tmp_path, pairs(range(250))).measure(Sought(numbered), [0, 1])
     assert set(figures(found).values()) == {100}
     metrics = ("top1", "top3", "top10", "mrr")
     expected = [
@@ -99,7 +99,7 @@ ALIKE = [dialogue(f"q 7 no {n} 7", " Thank  you 7" if n % 2 else "thank you 7") 
     ids=["equal texts", "queries among responses", "repeated pairs", "blocks of files"],
 )
 def test_what_is_right_and_what_is_officially(tmp_path, chats, right, official):
-    found = figures(loaded(tmp_path, chats).measure(Given(numbered), range(3)))
+    found = figures(loaded(tmp_path, chats).measure(Sought(numbered), range(3)))
     for setting, expected in (("", right), ("official", official)):
         assert {metric: found[metric, setting] for metric in expected} == expected
 
@@ -125,7 +125,7 @@ def test_a_dialogue_so_far_finds_its_response(tmp_path):
         "candidates": 100,
     }
     assert problem.config.items() >= sizes.items()
-    found = problem.measure(Given(numbered), range(3))
+    found = problem.measure(Sought(numbered), range(3))
     assert {(each.task, each.n) for each in found} == {("dialogue-response-selection", 3)}
     # The program has the true response twice among its candidates.
     expected = {"top1": 100, "mrr": 100}, {"top1": 50, "mrr": 75, "top3": 100}
@@ -134,7 +134,7 @@ def test_a_dialogue_so_far_finds_its_response(tmp_path):
 
 
 def test_a_long_context_is_cut_at_its_beginning_officially_at_its_end(tmp_path):
-    problem, encoder = loaded(tmp_path, long_chats(150, words=200), DIALOGUE), Given(numbered)
+    problem, encoder = loaded(tmp_path, long_chats(150, words=200), DIALOGUE), Sought(numbered)
     problem.measure(encoder, [0])
     cut = [
         text for text in encoder.calls[0] if len(text.split()) == problem.config["context_words"]

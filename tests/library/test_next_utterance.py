@@ -5,7 +5,7 @@ Its metric in closed form, scores of rankers and of ensembles, and the task.
 
 import numpy as np
 import pytest
-from given_vectors import Given, figures
+from given_vectors import Sought, figures
 from sklearn.metrics import label_ranking_average_precision_score, top_k_accuracy_score
 
 from hf_dialemb.data import load_dialogues, write_jsonl
@@ -136,7 +136,7 @@ def test_candidates_are_drawn_among_what_the_assistant_says(tmp_path):
 def test_contexts_are_encoded_once_as_queries_and_responses_as_documents(tmp_path):
     problem, encoder = (
         load_selections(CorpusPart(written(tmp_path, chats(30)))),
-        Given(lambda text: [len(text), 1.0]),
+        Sought(lambda text: [len(text), 1.0]),
     )
     once, again = (problem.measure(encoder, seeds) for seeds in ([0], [5, 6]))
     assert once == again
@@ -145,11 +145,11 @@ def test_contexts_are_encoded_once_as_queries_and_responses_as_documents(tmp_pat
     assert all(text.startswith("user: ") for text in encoder.calls[0])
     assert {(each.setting, each.n) for each in once} == {("", 1), ("official", 1)}
     # Officially equal scores put the correct response first, and otherwise in the middle.
-    found = figures(problem.measure(Given(lambda text: [1.0, 1.0]), [0]))
+    found = figures(problem.measure(Sought(lambda text: [1.0, 1.0]), [0]))
     assert (found["hits1", ""], found["hits1", "official"]) == (pytest.approx(5), 100)
     # Whoever knows the dialogue finds one of its responses.
     problem = load_selections(CorpusPart(written(tmp_path, chats(30, ("please", "sure")))))
-    knowing = Given(lambda text: np.eye(30)[int(text.split("n", 1)[1].split()[0])])
+    knowing = Sought(lambda text: np.eye(30)[int(text.split("n", 1)[1].split()[0])])
     assert {each.mean for each in problem.measure(knowing, [0])} == {100}
 
 
