@@ -64,8 +64,7 @@ class Evaluation(Results):
     def __repr__(self) -> str:
         return table_of(self)
 
-    def _repr_markdown_(self) -> str:
-        return table_of(self)
+    _repr_markdown_ = __repr__
 
 
 def evaluate(
