@@ -4,12 +4,10 @@ A plain backbone and the mean of its tokens, without code of ours.
 
 transformers, sentence-transformers and servers that read BERT and its kin load it without this
 package or ``trust_remote_code``. Strings, and messages, whose contents are joined by spaces, get
-the vectors of `encode_utterances`. Two things would need code of ours:
-
-- A tokenizer that gets a string reads ``[SEP]`` and its like as control tokens, which the chat
-  template needs. Render a message instead, as sentence-transformers does.
-- ``apply_chat_template`` cuts off the closing token of a long text. For strings the tokenizer keeps
-  it, and for messages sentence-transformers restores it.
+the vectors of `encode_utterances`: ``[SEP]`` and its like in a text are control tokens, as the
+backbone's tokenizer reads them. One thing would need code of ours: ``apply_chat_template`` cuts off
+the closing token of a long text. For strings the tokenizer keeps it, and for messages
+sentence-transformers restores it.
 
 Messages of the roles that `hf_dialemb.dialogue.UNSPOKEN` names are left out, and with them a prompt
 for messages.
@@ -149,7 +147,7 @@ def _probes(tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> dict[str, li
         messages(("user", long), ("assistant", "Which card?")),
     ]
     return {
-        "AutoModel, strings": [texts, [long]],
+        "AutoModel, strings": [texts + control, [long]],
         "AutoModel, messages": [conversations[:-1]],
         "SentenceTransformer, strings": [texts + control, [long]],
         "SentenceTransformer, messages": [conversations, long_conversations],
