@@ -135,6 +135,15 @@ def test_headers_of_systems_and_languages(tmp_path, name):
         assert [turn.name for turn in turns] == ["Rosa", "Tom"]
 
 
+def test_the_choice_is_printed_with_its_evidence_and_reads_alike(tmp_path):
+    rows = [f"{n // 4},{'Zoe' if n % 2 else 'Ann'},What about part {n}?" for n in range(12)]
+    path = write(tmp_path / "d.csv", "call,who,words", *rows)
+    dialogues, remarks = read(path, tmp_path)
+    said = "columns: read as --columns 'id=call,role=who,content=words' (call: 3 values; who: 2 "
+    assert f"{said}values, alternate; words: 12 values in 12 rows)" in remarks
+    assert read(path, tmp_path, columns="id=call,role=who,content=words")[0] == dialogues
+
+
 def test_an_id_that_each_row_has_anew_is_no_dialogues_id(tmp_path):
     rows = ("id,ticket_id,role,text", "1,7,user,Hi", "2,7,agent,Ho", "3,8,user,Bye")
     assert [*spoken(read(write(tmp_path / "d.csv", *rows), tmp_path)[0])] == ["7", "8"]

@@ -83,6 +83,7 @@ class Layout:
     day: str = ""  # the day, beside a time of day
     domain: str = ""
     acts: str = ""
+    choice: str = ""  # what rows were read as, with the evidence, where names are unusual
     rival: str = ""  # another field of texts that fits as well
     divides: bool = False  # whether the group tells dialogues apart, and is no channel
     is_flat: bool = False  # whether the objects are rows of texts
@@ -203,7 +204,7 @@ def _texts(filled: Mapping[str, list[Any]]) -> list[str]:
         parts = [value for value in values if isinstance(value, str | list | Mapping)]
         rank = name_rank("content", path)
         lists = [value for value in parts if not isinstance(value, str)]
-        if rank is None or 2 * len(parts) < len(values) or (rank > 7 and lists):
+        if rank is None or 2 * len(parts) < len(values) or rank > 7:
             continue
         if any(isinstance(value, list) and _are_messages(value) for value in lists):
             continue

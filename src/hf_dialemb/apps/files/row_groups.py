@@ -226,6 +226,8 @@ class Rows:
         if self.differing:
             names = ", ".join(map(repr, sorted(self.differing)))
             notes.add(f"left out columns whose values differ within a dialogue: {names}", name)
+        if layout.choice:
+            notes.add(layout.choice, name)
         if layout.rival:
             notes.guess(
                 f"columns: took {layout.text[0]!r} as content; {layout.rival!r} fits too: for it, "

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from .columns import SIDES, name_rank
@@ -10,6 +11,9 @@ from .evidence import Layout, Record, columns_of, is_whole, layout_of
 from .roles import WELL_KNOWN
 
 _WHOLE = 8  # rank of names of contents that are sure only if a cell holds a whole conversation
+_USUAL = re.compile(
+    "id|dial(ogue|og)_?id|conversation_?id|session_?id|role|speaker|content|text|utterance|message"
+)
 _SIDE = re.compile(r"[\s_-]*(message|text|utterance|said|turn)$")
 
 
@@ -43,6 +47,7 @@ def layout_of_rows(
 
     return replace(
         layout,
+        choice="" if given else _choice(items, group, role, text, sides, time),
         sides=sides,
         role=role,
         name=[] if sides else layout.name,
@@ -58,6 +63,32 @@ def layout_of_rows(
         is_recording=is_recording,
         is_flat=True,
     )
+
+
+def _choice(
+    items: Sequence[Record],
+    group: Sequence[str],
+    role: Sequence[str],
+    text: Sequence[str],
+    sides: Sequence[str],
+    time: Sequence[str],
+) -> str:
+    """Return what --columns would say of rows whose names are unusual, with the evidence."""
+    chosen = {"id": group[:1], "role": role[:1], "content": [] if sides else text[:1]}
+    chosen |= {side: [path] for side, path in zip(SIDES, sides, strict=False)}
+    places = {field: paths[0] for field, paths in chosen.items() if paths}
+    if all(map(_USUAL.fullmatch, map(str.lower, places.values()))):
+        return ""
+    if time:
+        places["time"] = time[0]
+    words = ",".join(f"{field}={path}" for field, path in places.items())
+    evidence = []
+    for field, path in places.items():
+        values = [item.get(path) for item in items if item.get(path)]
+        changes = sum(first != second for first, second in pairwise(values))
+        alternate = ", alternate" if field == "role" and 2 * changes > len(values) else ""
+        evidence.append(f"{path}: {len(set(values)):,} values{alternate}")
+    return f"columns: read as --columns '{words}' ({'; '.join(evidence)} in {len(items):,} rows)"
 
 
 def _sides(columns: Mapping[str, list[Any]]) -> list[str]:
