@@ -204,17 +204,17 @@ def test_what_was_done_is_told_once_with_a_count_and_examples(tmp_path):
         f"{number},Visitor,Hi\n{number},System,Chat started\n{number},,\n" for number in range(5)
     )
     path.write_text("id,role,text\n" + rows + "0,Ann,Ho\n1,Bob,Ho\n")
-    guess, apart, empty = (sentence for sentence in remarks(path) if "got" not in sentence)
+    guess, empty, apart = (sentence for sentence in remarks(path) if "got" not in sentence)
     assert guess.startswith(
         "roles: guessed System: ignore; Ann, Bob: assistant; to confirm or change it, say "
     )
     assert guess.endswith(" --roles 'System=ignore,Ann=assistant,Bob=assistant'")
     assert apart == "2 dialogues whose rows stood apart put together"
-    assert empty == f"left out a turn without text (5 times, such as {path}:4, {path}:7, {path}:10)"
+    assert empty.startswith(f"left out a turn without text (5 times, such as {path}:10, ")
     roles = "System=ignore,Visitor=user,*=assistant"
     assert not [sentence for sentence in remarks(path, roles=roles) if "guessed" in sentence]
-    result = load_dialogues(str(path), roles=roles)
-    assert [dialogue.roles for dialogue in result] == [("user", "assistant")] * 2 + [("user",)] * 3
+    result = {item.id: item.roles for item in load_dialogues(str(path), roles=roles)}
+    assert result == dict.fromkeys("01", ("user", "assistant")) | dict.fromkeys("234", ("user",))
 
 
 def test_who_speaks_in_many_conversations_is_the_desk(tmp_path):

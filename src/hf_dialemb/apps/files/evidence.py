@@ -204,7 +204,7 @@ def _texts(filled: Mapping[str, list[Any]]) -> list[str]:
         parts = [value for value in values if isinstance(value, str | list | Mapping)]
         rank = name_rank("content", path)
         lists = [value for value in parts if not isinstance(value, str)]
-        if rank is None or 2 * len(parts) < len(values) or rank > 7:
+        if rank is None or 2 * len(parts) < len(values) or rank > 8 or (rank > 7 and lists):
             continue
         if any(isinstance(value, list) and _are_messages(value) for value in lists):
             continue

@@ -135,6 +135,8 @@ def message_in(
         if list(layout.role[:1]) == ["role"] and not layout.is_flat:
             raise ValueError  # of a chat, where each message has one
         yield {"left_out": "a turn without a speaker"}
+    elif layout.is_flat:
+        yield {"left_out": "a turn without text"}
 
 
 def _speaker(

@@ -101,7 +101,7 @@ class RecordDrafts:
             holding = sum(bool(self.tables.find(item)) for item in sample[:_LISTED])
             if not sample or not (speaks or (is_flat and 2 * holding <= len(sample[:_LISTED]))):
                 return None
-        if unknown := set(given.values()) - columns.keys():
+        if columns and (unknown := set(given.values()) - columns.keys()):
             raise InputError(f"{self.name}:1: {unknown_name('column', unknown.pop(), columns)}")
         if not (layout.text or layout.sides):
             names = ", ".join(list(columns)[:_LISTED])

@@ -10,7 +10,7 @@ from .columns import SIDES, name_rank
 from .evidence import Layout, Record, columns_of, is_whole, layout_of
 from .roles import WELL_KNOWN
 
-_WHOLE = 8  # rank of names of contents that are sure only if a cell holds a whole conversation
+_WHOLE = 9  # rank of names of contents that are sure only if a cell holds a whole conversation
 _USUAL = re.compile(
     "id|dial(ogue|og)_?id|conversation_?id|session_?id|role|speaker|content|text|utterance|message"
 )
