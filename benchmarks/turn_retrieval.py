@@ -34,13 +34,17 @@ SETTINGS = {
 UNANSWERABLE = 5  # a category of questions
 
 
+def locomo_records(data: Path) -> dict[str, dict]:
+    """Read the files of LoCoMo by their names."""
+    with tarfile.open(data / "locomo_dev" / "locomo_dev.tar.xz") as packed:
+        names = sorted(name for name in packed.getnames() if name.endswith(".json"))
+        return {name: json.loads(packed.extractfile(name).read()) for name in names}
+
+
 def locomo(data: Path) -> list[Dialogue]:
     """Read the conversations and questions of LoCoMo."""
     dialogues = []
-    with tarfile.open(data / "locomo_dev" / "locomo_dev.tar.xz") as packed:
-        names = sorted(name for name in packed.getnames() if name.endswith(".json"))
-        records = [json.loads(packed.extractfile(name).read()) for name in names]
-    for name, record in zip(names, records, strict=True):
+    for name, record in locomo_records(data).items():
         places, turns = {}, []
         for number in range(1, len(record)):
             written = record.get(f"session_{number}_date_time", "").replace(",", "")

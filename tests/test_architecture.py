@@ -111,6 +111,7 @@ def test_a_published_model_carries_at_most_three_files_of_500_lines(name):
 def modules_of(requirements: list[str]) -> set[str]:
     """Name the modules that requirements bring."""
     modules = {"pyyaml": "yaml", "scikit-learn": "sklearn", "jinja2": "markupsafe"}
+    modules["python-dateutil"] = "dateutil"
     names = {re.split(r"[^\w-]", line.lower())[0] for line in requirements}
     return {modules.get(name, name.replace("-", "_")) for name in names} | names
 

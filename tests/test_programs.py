@@ -20,12 +20,7 @@ from hf_dialemb.data import load_dialogues
 
 ROOT = Path(__file__).parents[1]
 HELPERS = {"hardware", "processes", "encoder_tables", "official_dial2vec"}
-NEEDS = {
-    "index_scale": ("lancedb",),
-    "turn_scale": ("lancedb",),
-    "topics": ("bertopic", "umap"),
-    "render": ("hf_dialemb.papers",),
-}
+NEEDS = {"topics": ("bertopic", "umap"), "render": ("hf_dialemb.papers",)}
 
 
 def here(program):
@@ -65,6 +60,22 @@ def samples(_program):
     return sample
 
 
+def asked_of_samples(program):
+    """Stand for the questions of LoCoMo: of four dialogues, one of each kind."""
+    return lambda data: [
+        (
+            "LoCoMo",
+            fold,
+            [dialogue],
+            [
+                (kind, dialogue.turns[0].content, {0} if kind == program.KINDS[0] else set())
+                for kind in program.KINDS
+            ],
+        )
+        for fold, dialogue in enumerate(samples(program)("sample")[:4])
+    ]
+
+
 STATIC = {"OURS": "dialogue-static", "MINILM": "dialogue-static"}
 RUNS: dict[str, tuple[str, dict[str, object]]] = {
     "bench": ("--help", {}),
@@ -83,10 +94,6 @@ RUNS: dict[str, tuple[str, dict[str, object]]] = {
     ),
     "flow": ("--utterances 300 --beside 200 --rounds 1 --output OUT", {}),
     "habits": ("--only test_published.py --output OUT", {}),
-    "index_scale": (
-        "--vectors 600 --output OUT",
-        {"QUERIES": 3, "CORPUS": "sample", "answer_of": here},
-    ),
     "render": ("--check", {}),
     "retrieval_metrics": ("--dialogues 200 --beside 100 --rounds 1 --output OUT", {}),
     "startup": (
@@ -94,14 +101,15 @@ RUNS: dict[str, tuple[str, dict[str, object]]] = {
         {"STORED": 9, "answer_of": lambda program: lambda *words: 1024},
     ),
     "topics": ("--corpus sgd --output OUT", {**STATIC, "SEEDS": range(2)}),
+    "turn_confidence": (
+        "dialogue-static --data-dir . --output OUT --weights OUT.weights",
+        {"asked_of": asked_of_samples},
+    ),
     "turn_retrieval": (
         "dialogue-static --corpora sgd --limit 20 --output OUT",
         {"load_dialogues": samples},
     ),
-    "turn_scale": (
-        "--output OUT",
-        {"SIZES": (300,), "READ": 2, "CORPUS": "sample", "answer_of": here},
-    ),
+    "turn_scale": ("--sizes 300 --output OUT", {"CORPUS": "sample", "answer_of": here}),
     "unseen_topics": ("--output OUT", {"CORPORA": ("sample",), "MOST": 16}),
     "utterance_step": ("--small --only dse --steps 1 --precision float32 --output OUT", {}),
 }

@@ -12,8 +12,8 @@ import numpy as np
 
 from hf_dialemb import Dialogue, InputError, load_dialogues
 from hf_dialemb.apps.search.rank import Ranked, rank_pool
-from hf_dialemb.apps.search.search import search
 from hf_dialemb.evaluation import load_encoder
+from hf_dialemb.metrics.vectors import unit
 
 FEWEST = 10  # vectors that t-SNE needs; fewer are projected by PCA
 
@@ -68,8 +68,10 @@ class Comparison:
         """Returns the rows of the dialogues nearest to one, and their cosines."""
         if self.vectors is None:
             return []
-        hits = search(None, self.dialogues, row, NEIGHBOURS, self.vectors)
-        return [(hit.row, hit.score) for hit in hits]
+        cosines = unit(self.vectors) @ unit(self.vectors[[row]])[0]
+        best = np.argsort(-cosines, kind="stable").tolist()
+        best.remove(row)
+        return [(other, float(cosines[other])) for other in best[:NEIGHBOURS]]
 
 
 class Comparer:

@@ -26,7 +26,6 @@ __version__ = "0.1.0"
 # as in __init__.pyi, which type checkers read
 _PLACES = {
     ".apps.flow.extract": ["extract_flow"],
-    ".apps.search.dialogue_index": ["DialogueIndex"],
     ".apps.search.search": ["search"],
     ".apps.search.turn_index": ["TurnIndex"],
     ".apps.topics.model": ["find_topics", "load_topics"],

@@ -1,7 +1,6 @@
 """The public names, each with its place: what ``import hf_dialemb`` offers to type checkers."""
 
 from .apps.flow.extract import extract_flow as extract_flow
-from .apps.search.dialogue_index import DialogueIndex as DialogueIndex
 from .apps.search.search import search as search
 from .apps.search.turn_index import TurnIndex as TurnIndex
 from .apps.topics.model import find_topics as find_topics

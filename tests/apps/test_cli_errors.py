@@ -51,7 +51,7 @@ EMBED = ("embed", "--input", "calls.jsonl", "--output", "o.parquet", "--model")
         (["demo", "--max-steps", "0"], "--max-steps: got 0, expected at least 1"),
         ([*EMBED, "m", "--shard-size", "0"], "--shard-size: got 0, expected at least 1"),
         ([*EMBED, "tfidf"], "fitted on the dialogues that it embeds"),
-        (["search", "--corpus", "sample"], "one of the arguments --query --id is required"),
+        (["search", "--corpus", "sample"], "the following arguments are required: --query"),
         (
             ["evaluate", "--model", "tfidf", "--corpus", "./calls.jsonl", "--split", "dev"],
             "got 'dev', but ./calls.jsonl has no splits and is read whole",

@@ -16,7 +16,7 @@ from hf_dialemb.apps.cli import main
 from hf_dialemb.apps.flow.extract import extract_flow
 from hf_dialemb.apps.flow.flow import read_utterances, restricted_to
 from hf_dialemb.apps.flow.flow_comparison import compared, graph_of
-from hf_dialemb.apps.flow.flow_folder import FILES, read_flow, write_flow
+from hf_dialemb.apps.flow.flow_folder import FILES, StoredFlow, read_flow, write_flow
 from hf_dialemb.apps.flow.graph import END, FlowGraph
 from hf_dialemb.apps.flow.new_dialogues import assign, next_actions
 from hf_dialemb.data import write_jsonl
@@ -52,15 +52,15 @@ def test_utterances_are_in_order_and_know_their_dialogue():
 @pytest.fixture
 def stored():
     flow = replace(flow_of_actions(DIALOGUES, "taxis"), settings={"model": "m", "seed": 1})
-    return replace(flow, centroids=np.eye(len(flow.clusters), 7, dtype=np.float32))
+    return StoredFlow(flow, np.eye(len(flow.clusters), 7, dtype=np.float32))
 
 
 def test_a_flow_reads_back(stored, tmp_path):
     write_flow(stored, tmp_path / "flow")
-    found = read_flow(tmp_path / "flow")
+    found, flow = read_flow(tmp_path / "flow"), stored.flow
     for name in ("title", "clusters", "settings", "trajectories"):
-        assert getattr(found, name) == getattr(stored, name)
-    assert found.utterances.actions == stored.utterances.actions
+        assert getattr(found.flow, name) == getattr(flow, name)
+    assert found.flow.utterances.actions == flow.utterances.actions
     np.testing.assert_array_equal(found.centroids, stored.centroids)
 
 
@@ -117,14 +117,26 @@ def test_the_last_two_states_predict_the_next_by_smoothed_chances():
     assert (first.state, first.name) == (END, "end")
 
 
+@pytest.mark.parametrize(
+    ("history", "top", "sentence"),
+    [
+        ([("user", "user-2")], 5, r"Unknown state 'user-2'\. Did you mean 'user-1'"),
+        ([], 0, "field top: got 0, expected at least 1"),
+    ],
+)
+def test_what_cannot_come_next_is_one_sentence(history, top, sentence):
+    with pytest.raises(InputError, match=sentence):
+        next_actions(flow_of("aA"), history, top)
+
+
 def test_transitions_of_two_sets_are_compared_exactly():
     found = compared(graph(*["aA"] * 30, *["aB"] * 10), graph(*["aA"] * 15, *["aB"] * 25))
     edge = found[0]
-    assert (edge.counts, edge.shares, edge.gain) == ((30, 15), [0.75, 0.375], -0.375)
+    assert (edge.counts, edge.shares, edge.difference) == ((30, 15), [0.75, 0.375], -0.375)
     p = stats.fisher_exact([[30, 10], [15, 25]]).pvalue
     # the least p of five transitions; the other has the same, but none is less than one before
     assert [own.p for own in found] == pytest.approx([5 * p, 5 * p, 1, 1, 1])
-    assert [own.gain for own in found] == [-0.375, 0.375, 0, 0, 0]
+    assert [own.difference for own in found] == [-0.375, 0.375, 0, 0, 0]
     counts = (1, 199), (1, 1)
     change, *_ = compared(
         *(FlowGraph({}, {("a", str(place)): n for place, n in enumerate(own)}) for own in counts)
@@ -136,10 +148,10 @@ def test_what_may_be_chance_comes_last_and_a_part_has_a_graph():
     surely = compared(
         graph(*["aA"] * 200, *["aB"] * 100, "bC"), graph(*["aA"] * 100, *["aB"] * 200, "bD")
     )
-    assert [round(abs(own.gain), 2) for own in surely[:4]] == [0.33, 0.33, 1, 1]
+    assert [round(abs(own.difference), 2) for own in surely[:4]] == [0.33, 0.33, 1, 1]
     assert surely[2].p > 0.05 > surely[1].p
     same = graph(*random_words(5))
-    assert {(own.gain, own.p) for own in compared(same, same)} == {(0, 1)}
+    assert {(own.difference, own.p) for own in compared(same, same)} == {(0, 1)}
     flow = flow_of("aA", "aB", "aA")
     a = state_of(flow, "A")
     assert graph_of(flow, ["d1", "d3"]).states == {state_of(flow, "a"): 2, a: 2}

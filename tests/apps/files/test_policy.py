@@ -94,9 +94,6 @@ def test_a_file_is_read_without_what_is_malformed(tmp_path, file):
     ids=lambda words: words[0],
 )
 def test_every_command_leaves_out_what_is_malformed_unless_strict(tmp_path, file, words, caplog):
-    if words[0] == "index":
-        pytest.importorskip("lancedb")
-
     def done(output, *more):
         filled = (
             word.replace("FILE", str(file)).replace("OUT", str(tmp_path / output)) for word in words

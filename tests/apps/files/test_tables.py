@@ -9,8 +9,6 @@ import pytest
 from read_files import read
 
 from hf_dialemb import load_dialogues
-from hf_dialemb.apps.flow.exports import as_cell
-from hf_dialemb.apps.search.topic_labels import read_topics
 from hf_dialemb.errors import InputError
 
 
@@ -502,9 +500,3 @@ def test_a_workbook_is_read_whole_whatever_size_it_states(tmp_path):
     dialogues, remarks = read(path, tmp_path)
     assert spoken(dialogues) == {"1": [("user", "Hi")], "2": [("user", "Ho")]}
     assert f"{path}:1048576: left out what stands beside the columns" in remarks
-
-
-def test_labels_that_we_wrote_for_a_spreadsheet_are_those_of_the_ids(tmp_path):
-    ids = ["+4915", "=1", "-2", "@3", "'tis", "7"]
-    path = write(tmp_path / "t.csv", "id,topic", *(f"{as_cell(id)},cards" for id in ids))
-    assert [*read_topics(path)] == ids

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ...data import load_dialogues
 from ...data.reading_options import OPTIONS
 from ...dialogue import Dialogue
-from ...display import data_frame, visible
+from ...display import counted, data_frame, visible
 from ...encoders import Encoder, load_encoder
 from ...encoders.embedding_cache import RememberingEncoder
 from ...errors import InputError
@@ -26,7 +26,7 @@ from ...storage.pretrained import default_encoder
 from ..pages.page import write_page
 from .flow import Flow, Utterances, read_utterances
 from .flow_clustering import cluster_by_role
-from .flow_folder import CACHE, PAGE, UTTERANCES, write_report
+from .flow_folder import CACHE, PAGE, UTTERANCES, StoredFlow, write_report
 from .graph import END, START, Pruning, Weights, pruned, readable
 from .language_model_names import find_writer, named_by_model
 from .outcomes import outcomes_apart
@@ -75,9 +75,14 @@ class FlowSettings:
 class ExtractedFlow:
     """A flow, and the part of it that is shown."""
 
-    flow: Flow
+    stored: StoredFlow
     choices: Mapping[str, str]  # how the number of clusters of each role was decided
     pruning: Pruning
+
+    @property
+    def flow(self) -> Flow:
+        """The dialogues as paths through clusters."""
+        return self.stored.flow
 
     @cached_property
     def graph(self) -> networkx.DiGraph[str]:
@@ -89,16 +94,19 @@ class ExtractedFlow:
         """
         import networkx
 
-        flow, graph, shown = self.flow, networkx.DiGraph(), pruned(self.flow.graph, self.pruning)
+        flow, graph = self.flow, networkx.DiGraph()
+        shown = pruned(flow.graph, self.pruning)
         count = len(flow.trajectories)
         for _, name in (START, END):
             graph.add_node(name, role="", name=name.strip("[]"), count=count, shown=True)
-        for own in flow.clusters:
-            is_shown = own.state in shown.nodes
-            graph.add_node(own.id, role=own.role, name=own.name, count=own.size, shown=is_shown)
+        for cluster in flow.clusters:
+            facts = {"role": cluster.role, "name": cluster.name, "count": cluster.size}
+            graph.add_node(cluster.id, **facts, shown=cluster.state in shown.nodes)
         for edge, count in flow.graph.edges.items():
-            facts = {"count": count, "probability": flow.graph.shares[edge]}
-            graph.add_edge(edge[0][1], edge[1][1], **facts, shown=edge in shown.edges)
+            share = flow.graph.shares[edge]
+            graph.add_edge(
+                edge[0][1], edge[1][1], count=count, probability=share, shown=edge in shown.edges
+            )
         return graph
 
     @property
@@ -119,7 +127,8 @@ class ExtractedFlow:
         Its size, how clusters were chosen, what is shown, and the main path.
         """
         flow, pruning = self.flow, self.pruning
-        yield flow.counts
+        dialogues = len(flow.utterances.dialogues)
+        yield f"{dialogues:,} dialogues with {len(flow.utterances):,} utterances"
         yield from (f"{role}: {sentence}" for role, sentence in self.choices.items())
         graph = pruned(flow.graph, pruning)
         options = f"--nodes {pruning.nodes:g} --edges {pruning.edges:g} --weights {pruning.weights}"
@@ -131,11 +140,17 @@ class ExtractedFlow:
         yield f"Shown are {sizes} ({options})"
         main = typical_path(flow)
         yield f"Main path, as in {short(main.dialogue)}:"
-        for state, text in zip(main.states, main.texts, strict=True):
-            yield f"  {state[0]}: {short(text)}"
+        steps = (
+            f"  {state[0]}: {short(text)}"
+            for state, text in zip(main.states, main.texts, strict=True)
+        )
+        yield from main.with_gaps(steps, "  …")
 
     def __repr__(self) -> str:
-        return f"{self.flow.title}: {self.flow.counts}"
+        utterances = self.flow.utterances
+        sizes = len(utterances.dialogues), len(utterances), len(self.flow.clusters)
+        counts = map(counted, sizes, ("dialogue", "utterance", "state"))
+        return f"{self.flow.title}: {', '.join(counts)}"
 
 
 def extract_flow(
@@ -183,12 +198,12 @@ def extract_flow(
         rows = utterance_vectors(loaded, utterances.texts, cache)
     else:
         rows = checked_vectors(vectors, len(utterances), "utterance")
-    flow, choices = _extracted(utterances, rows, wanted, facts, folder)
-    pruning = readable(flow.graph, wanted.nodes, wanted.edges, wanted.weights)
+    stored, choices = _extracted(utterances, rows, wanted, facts, folder)
+    pruning = readable(stored.flow.graph, wanted.nodes, wanted.edges, wanted.weights)
     if folder:
         back = Path(os.path.relpath(Path(overview) / PAGE, folder)).as_posix() if overview else ""
-        write_report(flow, choices, pruning, folder, back)
-    return ExtractedFlow(flow, choices, pruning)
+        write_report(stored, choices, pruning, folder, back)
+    return ExtractedFlow(stored, choices, pruning)
 
 
 def _extracted(
@@ -197,7 +212,7 @@ def _extracted(
     settings: FlowSettings,
     facts: Mapping[str, Any],
     folder: Path | None,
-) -> tuple[Flow, dict[str, str]]:
+) -> tuple[StoredFlow, dict[str, str]]:
     """Cluster utterances by their vectors, ``(N, D)``, and name the clusters.
 
     Return the flow, and how the number of clusters of each role was decided. A ``folder`` keeps the
@@ -220,7 +235,7 @@ def _extracted(
         flow = phrase_names(flow)
     elif settings.names != NEAREST:
         flow = named_by_model(flow, settings.names, folder / CACHE / "names" if folder else None)
-    return replace(flow, centroids=centroids(vectors, flow.labels)), choices
+    return StoredFlow(flow, centroids(vectors, flow.labels)), choices
 
 
 def utterance_vectors(

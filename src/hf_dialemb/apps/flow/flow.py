@@ -13,11 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...dialogue import Dialogue
-from ...display import counted
 from ...errors import InputError
 from .graph import END, START, FlowGraph, State, transition_graph
 
-NO_CENTROIDS = np.zeros((0, 0), dtype=np.float32)
 EXAMPLES = 10  # texts that a cluster shows
 
 Group = tuple[str, Hashable]
@@ -59,6 +57,7 @@ class Cluster:
     size: int  # its number of utterances, at least 1
     phrases: tuple[str, ...] = ()  # the most typical first
     examples: tuple[str, ...] = ()  # different texts of its utterances, the most typical first
+    failed: bool = False  # whether most utterances say that something failed
 
     @property
     def state(self) -> State:
@@ -76,14 +75,6 @@ class Flow:
     clusters: tuple[Cluster, ...]  # C of them, with different ids
     # everything that decided the result, as JSON has it
     settings: Mapping[str, Any] = field(default_factory=dict)
-    # by which new utterances are assigned: unit vectors, (C, D); empty where there are none
-    centroids: NDArray[np.float32] = field(default_factory=lambda: NO_CENTROIDS, compare=False)
-
-    @property
-    def counts(self) -> str:
-        """The numbers of dialogues, utterances and states, in words."""
-        sizes = len(self.utterances.dialogues), len(self.utterances), len(self.clusters)
-        return ", ".join(map(counted, sizes, ("dialogue", "utterance", "state")))
 
     @cached_property
     def trajectories(self) -> tuple[tuple[State, ...], ...]:

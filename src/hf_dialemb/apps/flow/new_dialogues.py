@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from ...data import load_dialogues
 from ...encoders import load_encoder
-from ...errors import InputError
+from ...errors import InputError, unknown_name
 from ...metrics.vectors import unit_vectors
 from .extract import utterance_vectors
 from .flow import Cluster, Flow, Utterances, read_utterances
-from .flow_folder import CACHE, read_flow
+from .flow_folder import CACHE, StoredFlow, read_flow
 from .graph import END, START, State, TransitionModel
 
 
@@ -34,10 +34,13 @@ def next_actions(flow: Flow, history: Sequence[State], top: int = 5) -> list[Nex
 
     The history is the states of a conversation so far, the latest last. The last two decide, as far
     as they occurred (see `hf_dialemb.apps.flow.graph.TransitionModel`). An InputError refuses a
-    ``top`` below 1.
+    ``top`` below 1, and a state that is not of the flow.
     """
     if top < 1:
         raise InputError(f"field top: got {top}, expected at least 1")
+    for state in history:
+        if state not in flow.by_state:
+            raise unknown_name("state", state[1], [cluster.id for cluster in flow.clusters])
     model = TransitionModel([*flow.graph.states, END])
     for trajectory in flow.trajectories:
         states = (START, *trajectory, END)
@@ -59,27 +62,27 @@ def next_in_dialogues(
 
     ``folder`` is the output of ``dialemb flow``; ``dialogues`` are what `load_dialogues` takes.
     """
-    flow, utterances = read_flow(folder), read_utterances(load_dialogues(dialogues))
-    vectors = new_vectors(flow, folder, utterances)
-    labels = assign(vectors, utterances.roles, flow.centroids, flow.clusters)
+    stored, utterances = read_flow(folder), read_utterances(load_dialogues(dialogues))
+    vectors = new_vectors(stored, folder, utterances)
+    labels = assign(vectors, utterances.roles, stored.centroids, stored.flow.clusters)
     for place, name in enumerate(utterances.dialogues):
-        clusters = [flow.clusters[labels[row]] for row in utterances.rows_of(place)]
+        clusters = [stored.flow.clusters[labels[row]] for row in utterances.rows_of(place)]
         history = [cluster.state for cluster in clusters]
-        yield name, clusters, next_actions(flow, history, top)
+        yield name, clusters, next_actions(stored.flow, history, top)
 
 
-def new_vectors(flow: Flow, folder: Path, utterances: Utterances) -> NDArray[np.float32]:
+def new_vectors(stored: StoredFlow, folder: Path, utterances: Utterances) -> NDArray[np.float32]:
     """Embed N utterances by the encoder that made a flow, ``(N, D)``.
 
     An InputError says that the encoder is unknown or has changed.
     """
-    model = flow.settings.get("model")
+    model = stored.flow.settings.get("model")
     if not model:
         raise InputError(
             f"flow '{folder}': got one of ready vectors, expected one that an encoder made"
         )
     encoder = load_encoder(model)
-    if encoder.fingerprint != flow.settings.get("vectors"):
+    if encoder.fingerprint != stored.flow.settings.get("vectors"):
         raise InputError(
             f"flow '{folder}': its model '{model}' has changed; run dialemb flow again"
         )

@@ -1,87 +1,79 @@
 """What a search found."""
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...dialogue import Dialogue
 from ...display import data_frame, visible
 from ...errors import InputError
+from .query_reading import Reading
 
 
 @dataclass(frozen=True)
 class Hit:
-    """A dialogue that was found."""
-
-    row: int  # its place among the dialogues
-    id: str  # ``#12`` for the twelfth if it has none
-    score: float  # its cosine with the query
-    domains: tuple[str, ...]
-    text: str  # how it begins
-
-    def __str__(self) -> str:
-        labels = f" [{', '.join(self.domains)}]" if self.domains else ""
-        return visible(f"{self.score:6.3f} {self.id}{labels} {self.text}")
-
-
-@dataclass(frozen=True)
-class IndexHit(Hit):
-    """A row of an index, which may be a part of a dialogue.
-
-    Its ``row`` is its place among the hits.
-    """
-
-    role: str = ""
-    turn: int = 0  # its place in its dialogue, from 0 on
-    time: str = ""
-    topic: str = ""
-
-
-@dataclass(frozen=True)
-class TurnHit(IndexHit):
     """A turn that was found.
 
-    Its ``score`` is how many standard deviations its cosine is above that of the average turn, and
-    what its words, its speaker and its time add.
+    Its ``row`` stays its own in its index, whatever is added or deleted. Its ``score`` is how many
+    standard deviations its cosine is above that of the average turn, and what its words, its
+    speaker and its time add.
     """
 
-    speaker: str = ""
-    cosine: float = 0.0
-    words: tuple[str, ...] = ()  # those that it shares with the query
-    before: str = ""  # the turn before it, with its speaker
-    after: str = ""
+    row: int
+    user: str
+    id: str  # of its dialogue; ``#12`` for the twelfth of a file that has no id
+    turn: int  # its place in its dialogue, from 0 on
+    domains: tuple[str, ...]
+    role: str
+    speaker: str
+    time: str
+    text: str
+    score: float
+    cosine: float
+    probability: float | None  # that it answers, where those of the encoder are fitted
+    words: tuple[str, ...]  # those that it shares with the query
+    before: str  # the turn before it, with its speaker
+    after: str
 
     def __str__(self) -> str:
         why = f"cosine {self.cosine:.2f}"
+        if self.probability is not None:
+            why += f", probability {self.probability:.2f}"
         if self.words:
             why += f"; words: {', '.join(self.words)}"
         when = f" {self.time}" if self.time else ""
         lines = [f"{self.score:6.2f} {self.id}, turn {self.turn + 1}{when} ({why})"]
         own = f"{self.speaker or self.role}: {self.text}"
-        for mark, text in ((" ", self.before), (">", own), (" ", self.after)):
-            if text:
-                lines.append(f"     {mark} {' '.join(text.split())}")
+        shown = ((" ", self.before), (">", own), (" ", self.after))
+        lines += [f"     {mark} {' '.join(text.split())}" for mark, text in shown if text]
         return "\n".join(map(visible, lines))
 
 
 class Hits(tuple[Hit, ...]):
-    """What a search found, the nearest first."""
+    """What a search found, the nearest first; ``read_as`` says how the query was understood."""
 
-    __slots__ = ()
+    read_as: Reading
+
+    def __new__(cls, hits: Iterable[Hit] = (), read_as: Reading | None = None) -> Self:
+        """Make hits of a query that was read so."""
+        made = super().__new__(cls, hits)
+        made.read_as = read_as or Reading()
+        return made
 
     def to_pandas(self) -> Any:
-        """Return a DataFrame with a row for each dialogue."""
+        """Return a DataFrame with a row for each hit."""
         return data_frame([asdict(hit) for hit in self])
 
     def __repr__(self) -> str:
-        return "\n".join(map(str, self))
+        read = str(self.read_as)
+        return "\n".join([*([f"Read as {visible(read)}"] if read else []), *map(str, self)])
 
 
 def check_top(top: int) -> None:
     """Refuse what is no number of wanted hits."""
-    if isinstance(top, bool) or not isinstance(top, int) or top < 1:
+    if not isinstance(top, int) or top < 1:
         raise InputError(f"top: got {top!r}, expected a whole number of at least 1")
 
 
@@ -92,9 +84,3 @@ def best_rows(scores: NDArray[Any], top: int) -> NDArray[np.intp]:
         rows = np.flatnonzero(scores >= np.partition(scores, -top)[-top])
     best: NDArray[np.intp] = rows[np.argsort(-scores[rows], kind="stable")][:top]
     return best
-
-
-def beginning(dialogue: Dialogue) -> str:
-    """Return the beginning of a dialogue in a line of at most 100 characters."""
-    text = " / ".join(" ".join(turn.content.split()) for turn in dialogue.turns)
-    return text if len(text) <= 100 else text[:99] + "…"

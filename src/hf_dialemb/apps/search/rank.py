@@ -33,7 +33,6 @@ from ..files.reading import read_own
 from .hits import best_rows
 
 _SCORED = 256  # responses that a ranker without vectors scores at once
-_SHOWN = 100  # characters of a dialogue above its responses
 
 Ranked = list[tuple[str, float]]
 """Responses with their scores, the best first."""
@@ -142,5 +141,5 @@ def _scores(
 
 def _summary(dialogue: Dialogue, number: int) -> str:
     text = " ".join(" ".join(f"{turn.role}: {turn.content}" for turn in dialogue.turns).split())
-    shown = text if len(text) <= _SHOWN else "…" + text[1 - _SHOWN :]
+    shown = text if len(text) <= 100 else "…" + text[-99:]
     return visible(f"{dialogue.id or f'#{number}'}  {shown}")

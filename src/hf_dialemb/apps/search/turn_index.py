@@ -1,189 +1,308 @@
-"""Find what was said: turns by their words, and by what they mean in their surroundings."""
+"""Remember what was said, in a folder or in memory, and find it by its words and its meaning."""
 
-from array import array
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from typing import Any
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...data.loading import load_all
+from ...data.loading import load_all, load_dialogues
 from ...dialogue import Dialogue, Turn
-from ...encoders import load_encoder
+from ...encoders import Encoder, load_encoder
+from ...encoders.specs import EncoderSpec, trained_encoder
 from ...errors import InputError
-from ...methods.sessions import parted, spoken
+from ...methods.sessions import spoken
 from ...metrics.vectors import unit
-from .hits import Hits, TurnHit, best_rows, check_top
-from .turn_scores import Scores, beside_meaning, standard
-from .word_index import WordIndex, shared
+from ...storage.files import working_folder
+from .confidence import evidence, probabilities
+from .hits import Hit, Hits, check_top
+from .query_reading import read_query
+from .scope import chosen_rows
+from .stored_turns import AGAIN, StoredTurns, record_of, turn_of
+from .turn_scores import SPEAKER, TIME, Scored, Scores, standard, with_beside
+from .turn_store import FILE, FORGET
+from .word_index import shared
 
-AGAIN, READ = 4, 8
-"""How many turns before a new one are embedded again, as they have a new neighbour.
-
-As many more are read with them.
-"""
-
-Rows = defaultdict[str, "array[int]"]
-"""The rows of turns by a text that they share."""
+BATCH = 1_000
+"""How many dialogues are embedded and added at once: what a killed run loses at most."""
 
 
-class TurnIndex:
-    """Turns in memory, found by words and meaning; it grows by whole dialogues, or turn by turn.
+class TurnIndex(StoredTurns):
+    """A memory of turns, found by words and meaning, by whose they are and when they were said.
+
+    It lies in a folder, where other processes may read and write it too, or in memory. A turn that
+    was added is on the disk when the call returns. Several threads may use one index.
 
     Examples:
-        >>> index = TurnIndex("dialogue-static", dialogues)
-        >>> index.search("what did Anna say about the flat?", top=3).to_pandas()
-        >>> index.add_turn(Turn("user", "I moved to Berlin.", name="Anna"), "today")
+        >>> memory = TurnIndex("calls.memory", encoder="turn-minilm")
+        >>> memory.add_turn(Turn("user", "I moved to Berlin.", name="Anna"), "today", user="anna")
+        >>> memory.search("where does Anna live?", top=3, user="anna").to_pandas()
     """
 
-    def __init__(self, encoder: Any, dialogues: Any = ()) -> None:
-        self.encoder = load_encoder(encoder)
-        if self.encoder.fitted_on_input:
-            raise InputError(
-                f"model '{self.encoder.name}': got one that is fitted on its input, expected one "
-                "that embeds questions too; choose another, or search whole conversations"
-            )
-        self._turns: list[Turn] = []
-        self._places: list[tuple[str, int]] = []  # the dialogue of each, and its place there
-        self._before = array("l")  # the row before each in its session; -1 for none
-        self._speakers: Rows = defaultdict(lambda: array("l"))
-        self._days: Rows = defaultdict(lambda: array("l"))
-        self._domains: dict[str, tuple[str, ...]] = {}
-        self._rows: Rows = defaultdict(lambda: array("l"))  # of each dialogue
-        self._times: dict[str, str] = {}  # the last that is known of each dialogue
-        self._vectors = np.zeros((0, 0), dtype=np.float32)  # with room for more
-        self.words = WordIndex()
-        if len(dialogues):
-            self.add(dialogues)
+    def __init__(self, path: Any = None, encoder: Any = None) -> None:
+        """Open an index, or make one.
+
+        Args:
+            path: The folder of an index. Without one, it is in memory; an encoder may stand in its
+                place.
+            encoder: What `load_encoder` takes; by default that of the index. In a folder it must
+                have a name, by which it is loaded again.
+
+        Raises:
+            InputError: The folder holds something else, or an index of another encoder.
+        """
+        folder = Path(path).expanduser().resolve() if isinstance(path, str | Path) else None
+        if encoder is None and not (folder and (folder / FILE).is_file()):
+            if path is None or (folder and folder.suffix):
+                made_by = f"make one with dialemb index FILE --output {path}, or name an encoder"
+                raise InputError(f"index {path}: no such index; {made_by}")
+            encoder, folder = path, None
+        super().__init__(folder, None if encoder is None else _looked_up(encoder))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Open the index of a folder."""
+        return cls(path)
+
+    def save(self, path: str | Path) -> None:
+        """Write the index into a new folder, whole or not at all."""
+        output = Path(path).expanduser().resolve()
+        if output.exists() or not self._record:
+            wanted = "a new folder, and an encoder that has a name"
+            raise InputError(f"index {path}: got one that exists or none, expected {wanted}")
+        with self._lock, working_folder(output) as folder:
+            self._store("VACUUM INTO ?", str(folder / FILE))
+            folder.replace(output)
 
     def __len__(self) -> int:
-        return len(self._turns)
+        with self._lock:
+            self._refresh()
+            return int(self._held["alive"][: self._count].sum())
 
-    def add(self, dialogues: Any) -> None:
-        """Add dialogues, in any form that `load_dialogues` takes.
+    def add(self, dialogues: Any, user: str | None = None, **reading: Any) -> int:
+        """Add new dialogues, and replace those that changed under their id.
 
-        One without an id is called by its number.
+        Args:
+            dialogues: The forms of `hf_dialemb.data.load_dialogues`, or an iterator of `Dialogue`.
+                One without an id gets that of its text.
+            user: Whose they are; by default what the ``user`` of their metadata says.
+            **reading: How files are read, as in `load_dialogues`.
+
+        Returns:
+            How many dialogues were embedded.
+
+        Raises:
+            InputError: Two have one id, or a time is none.
         """
-        items = load_all(dialogues)
-        first = len(self._rows) + 1
-        names = [dialogue.id or f"#{number}" for number, dialogue in enumerate(items, first)]
-        for name, count in Counter([*self._rows, *names]).most_common(1):
-            if count > 1:
-                raise InputError(
-                    f"id: got {name!r} twice, expected each dialogue once; give each dialogue its "
-                    "own id"
-                )
-        vectors = self.encoder.encode_turns(items).vectors
-        for name, dialogue in zip(names, items, strict=True):
-            self._domains[name] = dialogue.domains
-            for turn in dialogue.turns:
-                self._append(name, turn)
-        self._set(range(len(self) - len(vectors), len(self)), vectors)
+        if not isinstance(dialogues, Iterator):
+            read = load_dialogues(dialogues, **reading) if reading else load_all(dialogues)
+            dialogues = iter(read)
+        count = 0
+        with self._lock:
+            new = self._new(dialogues, user)
+            while batch := list(islice(new, BATCH)):
+                self._write(batch)
+                count += len(batch)
+            self._store(FORGET)  # what was replaced
+        return count
 
-    def add_turn(self, turn: Turn, dialogue: str = "") -> None:
-        """Add a turn to the end of a dialogue, which may be new.
+    def add_turn(self, turn: Turn, dialogue: str = "", user: str = "") -> int:
+        """Add a turn to the end of a dialogue, which may be new, and return its row.
 
         The turns before it learn what followed.
         """
-        self.add_turns([turn], dialogue)
+        return self.add_turns([turn], dialogue, user)[0]
 
-    def add_turns(self, turns: Sequence[Turn], dialogue: str = "") -> None:
+    def add_turns(self, turns: Sequence[Turn], dialogue: str = "", user: str = "") -> list[int]:
         """Add some turns at once, as `add_turn` does, which reads fewer of those before again."""
-        if not turns:
-            return
-        for turn in turns:
-            self._append(dialogue, turn)
-        rows = self._rows[dialogue][-READ - len(turns) :]
-        read = Dialogue(tuple(self._turns[row] for row in rows))
-        vectors = self.encoder.encode_turns([read]).vectors
-        last = AGAIN + len(turns)
-        self._set(rows[-last:], vectors[-last:])
+        with self._lock, self._store.at_once() as version:
+            number = self._number(user, dialogue)
+            ((place,),) = self._store(
+                "SELECT coalesce(max(turn) + 1, 0) FROM turns WHERE dialogue = ?", number
+            )
+            rows = self._insert(number, place, Dialogue(tuple(turns), dialogue), version)
+            self._read_again(number, place, AGAIN, version, len(turns))
+        return rows
 
-    def search(self, query: str, top: int = 5) -> Hits:
+    def delete(self, where: str | None = None, **scope: Any) -> int:
+        """Delete turns: those of a ``dialogue``, a ``turn`` of it, a ``user``, or as in `search`.
+
+        They leave the disk, and what their neighbours had read of them is read anew. Returns how
+        many turns were deleted.
+        """
+        if where is None and not scope:
+            raise InputError("delete: got no condition, expected one such as user='anna'; name it")
+        with self._lock, self._store.at_once() as version:
+            rows = chosen_rows(self._store, where, scope).tolist()
+            self._forget(rows, version)
+            self._store(
+                "DELETE FROM dialogues WHERE number NOT IN"
+                " (SELECT dialogue FROM turns WHERE dialogue NOT NULL)"
+            )
+        self._store(FORGET)
+        return len(rows)
+
+    def reembed(self, encoder: Any) -> None:
+        """Embed all turns with another encoder, from the texts that are stored."""
+        source = _looked_up(encoder)
+        record = record_of(source)
+        if self.path and not record:
+            raise InputError("encoder: got a model in memory, expected its folder or Hub id")
+        with self._lock, self._store.at_once() as version:
+            self._source, self._record = source, record
+            self._store.write_record(record)
+            for number, count in self._store(
+                "SELECT dialogue, count(*) FROM turns WHERE dialogue NOT NULL GROUP BY dialogue"
+            ):
+                self._read_again(number, 0, count, version)
+        self._clear()
+
+    def search(
+        self,
+        query: str,
+        top: int = 5,
+        where: str | None = None,
+        *,
+        whole: bool = False,
+        at_least: float = 0.0,
+        now: datetime | None = None,
+        **scope: Any,
+    ) -> Hits:
         """Find the turns that answer a question, or are about a text, best first.
 
-        A speaker of the index whom the query names, and a month, day or year, lift the turns by
-        that speaker or of that time.
+        A speaker and a time that the query names lift turns; ``read_as`` of the hits says how it
+        was read. Scores are those of an index that has nothing but the turns of the scope.
+
+        Args:
+            query: The question.
+            top: How many are wanted, at least 1.
+            where: A condition in SQL, such as ``"team = 'cards' and time > '2026-01-01'"``.
+            whole: Whether dialogues are wanted, each by its best turn.
+            at_least: The lowest probability of a hit; there may be none. Fitted for some encoders.
+            now: When it is asked; by default now.
+            **scope: What turns must have: ``user``, ``dialogue``, ``turn``, ``role``, ``speaker``,
+                ``since``, ``until`` (a date means its whole day), or a name of metadata;
+                a list stands for any of its values.
+
+        Raises:
+            InputError: A condition is none, or names what no dialogue has.
         """
         check_top(top)
         if not isinstance(query, str) or not query.strip():
             raise InputError("query: got no text, expected some words")
-        if not len(self):
-            return Hits()
-        scores, cosines = self.scores(query)
-        return Hits(
-            self._hit(row, float(scores[row]), float(cosines[row]), query)
-            for row in best_rows(scores, top).tolist()
+        with self._lock, self._store.at_once("BEGIN"):
+            of = self._chosen(where, scope)
+            if not of.any():
+                return Hits()
+            scored = self.scored(query, self.encoder.encode_query([query])[0], of, now)
+            rows = self._best(scored.total, min(top, int(of.sum())), whole)
+            known = evidence(query, rows, scored, self._words)
+            chances = probabilities(known, self.encoder.name, needed=at_least > 0)
+            return Hits(
+                (
+                    self._hit(row, scored, chance, query)
+                    for row, chance in zip(rows, chances, strict=True)
+                    if chance is None or chance >= at_least
+                ),
+                scored.reading,
+            )
+
+    def scored(
+        self,
+        query: str,
+        vector: NDArray[np.float32],
+        of: NDArray[np.bool_] | None = None,
+        now: datetime | None = None,
+    ) -> Scored:
+        """Score all N turns for a query and its vector (D,), of a mask (N,) if there is one."""
+        with self._lock:
+            of = self._chosen(None, {}) if of is None else of
+            held = self._held[: self._count]
+            there = np.bincount(held["speaker"][of], minlength=len(self._speakers)) > 0
+            names = [name for name, place in self._speakers.items() if name and there[place]]
+            reading = read_query(query, names, (now or datetime.now()).replace(tzinfo=None))
+            asked = self._speakers[reading.speaker] if reading.speaker else -1
+            spoken_by: NDArray[np.bool_] = held["speaker"] == asked
+            cosines = (self._vectors[: self._count] @ unit(vector[None])[0]).astype(np.float64)
+            bm25 = self._words.scores(query, of)
+            words = with_beside(bm25, held["before"])
+            total = standard(cosines, of) + words + SPEAKER * spoken_by
+            if reading.time:
+                total += TIME * reading.includes(held["moment"])
+            # rounded, so that ties do not hang on the order of sums
+            total = np.where(of, np.round(total, 5), -np.inf)
+            return Scored(of, held["before"], cosines, bm25, words, total, spoken_by, reading)
+
+    def _chosen(self, where: str | None, scope: Mapping[str, Any]) -> NDArray[np.bool_]:
+        """Return which turns a search may find, (N,)."""
+        self._refresh()
+        chosen: NDArray[np.bool_] = self._held["alive"][: self._count]
+        if where is not None or scope:
+            chosen = np.zeros_like(chosen)
+            chosen[chosen_rows(self._store, where, scope)] = True
+        return chosen
+
+    def _best(self, scores: Scores, top: int, whole: bool) -> list[int]:
+        """Return the rows of the highest scores, best first, ties by user, dialogue and turn.
+
+        If ``whole``, those of the best turns of the best dialogues.
+        """
+        rows = np.flatnonzero(
+            scores > -np.inf if whole else scores >= np.partition(scores, -top)[-top]
         )
+        ordered = self._store(
+            'SELECT "row", dialogue FROM turns JOIN dialogues ON number = dialogue WHERE "row" IN'
+            " (SELECT value FROM json_each(?)) ORDER BY user, id, turn",
+            json.dumps(rows.tolist()),
+        )
+        best = sorted(ordered, key=lambda pair: -scores[pair[0]])
+        if whole:
+            best = list({dialogue: (row, dialogue) for row, dialogue in best[::-1]}.values())[::-1]
+        return [row for row, _ in best[:top]]
 
-    def scores(self, query: str) -> tuple[Scores, Scores]:
-        """Score all N turns for a query, (N,), and return the cosines too."""
-        cosines = self.cosines(unit(self.encoder.encode_utterances([query]))[0])
-        return standard(cosines) + self.beside_meaning(query), cosines
-
-    def cosines(self, vector: NDArray[np.float32]) -> Scores:
-        """Return the cosines of all N turns in their surroundings with a unit vector (D,): (N,)."""
-        return (self._vectors[: len(self)] @ vector).astype(np.float64)
-
-    def beside_meaning(self, query: str) -> Scores:
-        """Return what the words, speaker and time of all N turns add to standard scores, (N,)."""
-        words, before = self.words.scores(query), np.array(self._before)
-        return beside_meaning(query, words, before, self._speakers, self._days)
-
-    def _append(self, dialogue: str, turn: Turn) -> None:
-        rows = self._rows[dialogue]
-        known = self._times.get(dialogue, "")
-        goes_on = bool(rows) and not parted(known, turn.time)
-        self._times[dialogue] = turn.time or known
-        self._before.append(rows[-1] if goes_on else -1)
-        self._places.append((dialogue, len(rows)))
-        for own in (rows, self._speakers[turn.name], self._days[turn.time[: len("2026-05-03")]]):
-            own.append(len(self))
-        self._turns.append(turn)
-        self.words.add(spoken(turn))
-
-    def _set(self, rows: Sequence[int], vectors: NDArray[np.float32]) -> None:
-        if len(self) > len(self._vectors):
-            grown = np.zeros((2 * len(self), vectors.shape[1]), dtype=np.float32)
-            if self._vectors.size:
-                grown[: len(self._vectors)] = self._vectors
-            self._vectors = grown
-        self._vectors[rows] = vectors
-
-    def _hit(self, row: int, score: float, cosine: float, query: str) -> TurnHit:
-        name, place = self._places[row]
-        return turn_hit(
-            query,
-            {at: self._turns[own] for at, own in enumerate(self._rows[name])},
+    def _hit(self, row: int, scored: Scored, probability: float | None, query: str) -> Hit:
+        """Make a hit of a turn, with the turns before and after it."""
+        known = self._store(
+            "SELECT dialogue, turn, id, user, domains, role, text, speaker, turns.time"
+            ' FROM turns JOIN dialogues ON number = dialogue WHERE "row" = ?',
+            row,
+        )
+        number, place, name, user, domains, *values = known[0]
+        own = turn_of(*values)
+        select = "SELECT role, text, speaker, time FROM turns WHERE dialogue = ? AND turn "
+        before = self._store(f"{select} < ? ORDER BY turn DESC LIMIT 1", number, place)
+        after = self._store(f"{select} > ? ORDER BY turn LIMIT 1", number, place)
+        return Hit(
             row=row,
             id=name,
-            score=score,
-            cosine=cosine,
-            domains=self._domains.get(name, ()),
+            score=float(scored.total[row]),
+            domains=tuple(json.loads(domains or "[]")),
+            text=own.content,
+            time=own.time,
+            user=user,
+            role=own.role,
             turn=place,
+            speaker=own.name,
+            cosine=float(scored.cosines[row]),
+            probability=probability,
+            words=shared(query, spoken(own)),
+            before=_line(before),
+            after=_line(after),
         )
 
 
-def turn_hit(query: str, turns: Mapping[int, Turn], turn: int, **known: Any) -> TurnHit:
-    """Make a hit of a turn, with the words that it shares with a query.
-
-    ``turns`` are those of its dialogue by their places, with those beside it.
-    """
-    own = turns[turn]
-    return TurnHit(
-        text=own.content,
-        role=own.role,
-        time=own.time,
-        speaker=own.name,
-        turn=turn,
-        words=shared(query, spoken(own)),
-        before=_named(turns.get(turn - 1)),
-        after=_named(turns.get(turn + 1)),
-        **known,
+def _looked_up(encoder: Any) -> EncoderSpec | Encoder:
+    """Look an encoder up without loading it, if it has a name."""
+    spec: EncoderSpec | Encoder = trained_encoder(
+        str(encoder) if isinstance(encoder, str | Path) else load_encoder(encoder)
     )
+    return spec
 
 
-def _named(turn: Turn | None) -> str:
+def _line(rows: Sequence[Any]) -> str:
     """Return a turn after the name of its speaker, or else the role; nothing for no turn."""
-    return f"{turn.name or turn.role}: {turn.content}" if turn else ""
+    return "".join(f"{speaker or role}: {text}" for role, text, speaker, _ in rows)

@@ -1,10 +1,11 @@
-"""Score turns for a query by their words, and by a speaker and a time that the query names."""
+"""Score turns for a query: by meaning, by words, and by the speaker and time that it names."""
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .query_reading import Reading
 
 WORDS, SPEAKER, TIME = 0.4, 1.0, 1.0
 """What BM25, a speaker whom the query names, and a time that it names count for beside the standard
@@ -19,81 +20,38 @@ WORDS_BEFORE, WORDS_AFTER = 0.3, 0.1
 
 Scores = NDArray[np.float64]
 
-_IN_ORDER = "january february march april may june july august september october november december"
-_MONTHS = _IN_ORDER.split()
-# "May" and "March" at the beginning are verbs without a number; written small, months follow a
-# preposition.
-_MONTH = re.compile(
-    rf"(?!^Ma(?:y|rch)\b(?! ?\d))\b({'|'.join(map(str.title, _MONTHS))})\b"
-    rf"|\b(?:in|on|of|since|last) ({'|'.join(_MONTHS)})\b"
-)
-_WORD = re.compile(r"[^\W_]+")
-_DAY = re.compile(r"\b([0-3]?\d)(?:st|nd|rd|th)?\b")
-_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+
+class Scored(NamedTuple):
+    """The scores of N turns for a query."""
+
+    of: NDArray[np.bool_]  # which turns there are
+    before: NDArray[np.int_]  # the row before each in its session, or -1
+    cosines: Scores
+    bm25: Scores  # BM25
+    words: Scores  # what the words add
+    total: Scores  # with speaker and time; minus infinity for turns that are not there
+    spoken: NDArray[np.bool_]  # by the speaker whom the query names
+    reading: Reading
 
 
-def beside_meaning(
-    query: str,
-    words: Scores,
-    before: NDArray[np.int_],
-    speakers: Mapping[str, Sequence[int]],
-    times: Mapping[str, Sequence[int]],
-) -> Scores:
-    """Return what words, speakers and times of N turns add to standard scores of meaning, (N,).
+def standard(scores: Scores, of: NDArray[np.bool_] | None = None) -> Scores:
+    """Return how many standard deviations each score is above the mean, 0 where all are equal.
 
-    Args:
-        query: The query.
-        words: The score of each turn by its words, (N,).
-        before: The row of the turn before each in its session, or -1, (N,).
-        speakers: The rows of turns by the names of their speakers.
-        times: The rows of turns by their times, or the days of these.
+    Mean and deviation are those of a mask (N,), if one is given.
+    """
+    own = scores if of is None else scores[of]
+    spread = own.std()
+    result: Scores = (scores - own.mean()) / (spread if spread > 1e-9 else 1.0)
+    return result
+
+
+def with_beside(words: Scores, before: NDArray[np.int_]) -> Scores:
+    """Add to the scores of turns by words (N,) those of the turns beside them, and weigh them.
+
+    ``before`` has the row of the turn before each in its session, or -1, (N,).
     """
     later = np.flatnonzero(before >= 0)
     scores = words.copy()
     scores[later] += WORDS_BEFORE * words[before[later]]
     scores[before[later]] += WORDS_AFTER * words[later]  # a turn is before one other at most
-    scores *= WORDS
-    speaker = asked_speaker(query, speakers)
-    if speaker:
-        scores[np.array(speakers[speaker])] += SPEAKER
-    time = asked_time(query)
-    if time:
-        for day, rows in times.items():
-            if time.match(day):
-                scores[np.array(rows)] += TIME
-    return scores
-
-
-def standard(scores: Scores) -> Scores:
-    """Return how many standard deviations each score is above the mean, 0 where all are equal."""
-    spread = scores.std()
-    result: Scores = (scores - scores.mean()) / (spread if spread > 1e-9 else 1.0)
-    return result
-
-
-def asked_speaker(query: str, names: Iterable[str]) -> str:
-    """Return the one speaker whose first name a query has, or nothing if there are more or none."""
-    words = set(_WORD.findall(query.lower()))
-    named = {name for name in names if words & set(_WORD.findall(name.lower())[:1])}
-    return named.pop() if len(named) == 1 else ""
-
-
-def asked_time(query: str) -> re.Pattern[str] | None:
-    """Return what the ISO 8601 times look like that a query names.
-
-    A month, perhaps with its day, a year, or both.
-    """
-    month, year = _MONTH.search(query), _YEAR.search(query)
-    if not month and not year:
-        return None
-    form = [year[0] if year else r"\d{4}", r"\d\d", r"\d\d"]
-    if month:
-        form[1] = f"{_MONTHS.index(month[0].split()[-1].lower()) + 1:02}"
-        start = max(month.start(1), month.start(2))
-        beside = (
-            f"{query[max(0, start - len('31st of ')) : start]} "
-            f"{query[month.end() : month.end() + 5]}"
-        )
-        day = _DAY.search(_YEAR.sub("", beside))
-        form[2] = f"{int(day[1]):02}" if day else form[2]
-    return re.compile("-".join(form))
+    return WORDS * scores

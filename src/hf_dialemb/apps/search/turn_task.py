@@ -77,19 +77,21 @@ def _scored(
     By the turn's vector alone, in its surroundings, by BM25, and by either vector with words.
     """
     asked = sorted(questions, key=lambda question: question.before)
-    index = TurnIndex(encoder, [Dialogue(dialogue.turns[: asked[0].before])])
+    index = TurnIndex(encoder=encoder)
+    index.add_turns(dialogue.turns[: asked[0].before])
     alone = unit(encoder.encode_document([spoken(turn) for turn in dialogue.turns]))
     vectors = unit(encoder.encode_query([question.text for question in asked]))
     for question, vector in zip(asked, vectors, strict=True):
-        index.add_turns(dialogue.turns[len(index) : question.before], "#1")
-        beside = index.beside_meaning(question.text)
+        if question.before > len(index):
+            index.add_turns(dialogue.turns[len(index) : question.before])
+        scored = index.scored(question.text, vector)
+        beside = scored.total - standard(scored.cosines)
         by_itself = (alone[: question.before] @ vector).astype(np.float64)
-        together = index.cosines(vector)
         yield "alone", question, by_itself
-        yield "surroundings", question, together
-        yield "words", question, index.words.scores(question.text)
+        yield "surroundings", question, scored.cosines
+        yield "words", question, scored.bm25
         yield "alone and words", question, standard(by_itself) + beside
-        yield "", question, standard(together) + beside
+        yield "", question, scored.total
 
 
 def _figures(scores: Scores, turns: Sequence[int]) -> dict[str, float]:

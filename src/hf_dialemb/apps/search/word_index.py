@@ -1,12 +1,11 @@
 """Words of texts, and the texts that share them with a query.
 
-BM25, over texts that are added as they come.
+BM25, over texts that are added, changed and taken out as they come.
 """
 
 import re
 from array import array
-from collections import Counter
-from collections.abc import Iterable
+from collections import defaultdict
 from functools import lru_cache
 
 import numpy as np
@@ -52,36 +51,44 @@ def shared(query: str, text: str) -> tuple[str, ...]:
 
 
 class WordIndex:
-    """Texts by their words (Robertson and Zaragoza, 2009, equation 3.15).
+    """Texts by their words (Robertson and Zaragoza, 2009, equation 3.15)."""
 
-    One is added in microseconds.
-    """
+    def __init__(self) -> None:
+        # the rows of each word, as often as it stands there, one after the other
+        self._rows: defaultdict[str, array[int]] = defaultdict(lambda: array("q"))
+        self._texts: list[str] = []
+        self._lengths = array("q")
 
-    def __init__(self, texts: Iterable[str] = ()) -> None:
-        self._places: dict[str, array[int]] = {}
-        self._counts: dict[str, array[int]] = {}
-        self._lengths = array("l")
-        for text in texts:
-            self.add(text)
+    def put(self, row: int, words: str) -> None:
+        """Set the words of a text, joined by blanks: of the next row, or of one that is there."""
+        if row == len(self._texts):
+            self._texts.append("")
+            self._lengths.append(0)
+        for word in {*self._texts[row].split()}:
+            there = np.array(self._rows[word])
+            self._rows[word] = array("q", there[there != row].tobytes())
+        new = words.split()
+        self._texts[row], self._lengths[row] = words, len(new)
+        for word in new:
+            self._rows[word].append(row)
 
-    def __len__(self) -> int:
-        return len(self._lengths)
+    def words(self, row: int) -> list[str]:
+        """Return the words of a text."""
+        return self._texts[row].split()
 
-    def add(self, text: str) -> None:
-        """Add a text; its row is the number of those before it."""
-        words = words_of(text)
-        for word, count in Counter(words).items():
-            self._places.setdefault(word, array("l")).append(len(self))
-            self._counts.setdefault(word, array("l")).append(count)
-        self._lengths.append(len(words))
+    def has(self, word: str, of: NDArray[np.bool_]) -> bool:
+        """Return whether a text of a mask (N,) has a word."""
+        return word in self._rows and bool(of[np.array(self._rows[word])].any())
 
-    def scores(self, query: str) -> NDArray[np.float64]:
-        """Score all N texts, (N,); a text that shares no word with the query has 0."""
-        lengths = np.array(self._lengths, dtype=np.float64)
-        long = K1 * (1 - B + B * lengths / max(1.0, lengths.mean() if len(self) else 1.0))
-        scores = np.zeros(len(self))
-        for word in set(words_of(query)) & self._places.keys():
-            rows, counts = np.array(self._places[word]), np.array(self._counts[word])
-            rarity = np.log1p((len(self) - len(rows) + 0.5) / (len(rows) + 0.5))
-            scores[rows] += rarity * (K1 + 1) * counts / (counts + long[rows])
+    def scores(self, query: str, of: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Score all N texts as if there were only those of a mask (N,); all others have 0."""
+        lengths, count = np.array(self._lengths, dtype=np.float64), int(of.sum())
+        long = K1 * (1 - B + B * lengths / max(1.0, lengths.sum(where=of) / max(count, 1)))
+        scores = np.zeros(len(lengths))
+        for word in set(words_of(query)) & self._rows.keys():
+            rows, counts = np.unique(np.array(self._rows[word]), return_counts=True)
+            kept = of[rows]
+            rows = rows[kept]
+            rarity = np.log1p((count - len(rows) + 0.5) / (len(rows) + 0.5))
+            scores[rows] += rarity * (K1 + 1) * counts[kept] / (counts[kept] + long[rows])
         return scores

@@ -1,0 +1,240 @@
+"""Read in a query, in English, who and when it asks about.
+
+A reading is kept beside the hits, so that nothing is understood in silence. General readers of
+dates take "12 in May" from "room 12 in May" and "a second" for a time; here, a number counts only
+where it can be nothing else.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from dateutil.relativedelta import MO, relativedelta, weekday
+from numpy.typing import NDArray
+
+from .word_index import STOP_WORDS
+
+_IN_ORDER = "january february march april may june july august september october november december"
+_MONTHS = _IN_ORDER.split()
+_WEEK = "monday tuesday wednesday thursday friday saturday sunday"
+_WEEKDAYS = _WEEK.split()
+_COUNTED = "zero one two three four five six seven eight nine ten"
+_NUMBERS = _COUNTED.split()
+_LONG = {
+    "day": relativedelta(days=1),
+    "week": relativedelta(weeks=1),
+    "month": relativedelta(months=1),
+    "year": relativedelta(years=1),
+}
+_BEGIN = {
+    "day": relativedelta(),
+    "week": relativedelta(weekday=MO(-1)),
+    "month": relativedelta(day=1),
+    "year": relativedelta(month=1, day=1),
+}
+_PERIODS = {name: (place, 1, _LONG["month"]) for place, name in enumerate(_MONTHS, 1)}
+"""The month and the day in which times of the year begin, and how long they are."""
+
+_NEAR = {
+    "today": relativedelta(),
+    "yesterday": relativedelta(days=-1),
+    **{
+        name: relativedelta(days=-1, weekday=weekday(place)(-1))
+        for place, name in enumerate(_WEEKDAYS)
+    },
+}
+"""How far the days are from today that are called so."""
+
+_WORD = re.compile(r"[^\W_]+")
+
+_BOUND = (
+    r"(?:(?P<bound>since|from|after|before|until|till|by|in|on|of|during|around|every) (?:the )?)"
+)
+_WHICH = "(?P<which>last|this|past|previous)"
+_MONTH = rf"(?P<named>{'|'.join(_MONTHS)})\b"
+_DAY = r"(?<![\d.:])(?P<day>[0-3]?\d)(?: ?(?:st|nd|rd|th))?\b(?![:.]\d)"
+_YEAR = r"(?P<year>(?:19|20)\d\d)\b"
+_COUNT = rf"(?P<count>a|an|\d{{1,3}}|{'|'.join(_NUMBERS)}) (?P<unit>day|week|month|year)"
+_ALONE = "|".join(map(str.title, _MONTHS))
+# "May", "March" and "August" are other words too, so by themselves they follow a preposition.
+_FORMS = [
+    re.compile(rf"(?<!\w){_BOUND}{needed}{core}(?!\w)", re.IGNORECASE)
+    for core, needed in (
+        (r"(?P<iso>(?:19|20)\d\d-[01]\d(?:-[0-3]\d)?)", "?"),
+        (rf"{_DAY} (?:of )?{_MONTH}(?:,? {_YEAR})?", "?"),
+        (rf"{_MONTH} {_DAY}(?:,? {_YEAR})?", "?"),
+        (rf"{_MONTH},? (?:of )?{_YEAR}", "?"),
+        (rf"{_WHICH} {_MONTH}", "?"),
+        (_MONTH, ""),
+        (rf"(?P<named>(?-i:(?!May|March|August)(?:{_ALONE})))\b", "?"),
+        (_YEAR, ""),
+        (rf"(?P<near>{'|'.join(name for name in _NEAR if name not in _WEEKDAYS)})", "?"),
+        (rf"{_WHICH} (?P<unit>{'|'.join(_LONG)})", "?"),
+        (rf"{_COUNT}s? ago", "?"),
+        (rf"(?P<within>last|past) {_COUNT}s", "?"),
+        (rf"(?:last|this|past) (?P<near>{'|'.join(_WEEKDAYS)})", "?"),
+        (rf"(?P<near>{'|'.join(_WEEKDAYS)})", ""),
+    )
+]
+
+Span = tuple[datetime, datetime, bool]
+"""A time from its first moment to before the last, and whether it is of every year."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a query was understood.
+
+    Attributes:
+        speaker: The speaker whom it names, or empty.
+        time: The words that were read as a time, or empty.
+        since: The first moment of that time, or None.
+        until: The moment before which it ends, or None.
+        repeats: Whether the time is of every year, as a month is without a year.
+    """
+
+    speaker: str = ""
+    time: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+    repeats: bool = False
+
+    def __str__(self) -> str:
+        ends = [f"{at:%Y-%m-%d}" if at else "…" for at in (self.since, self.until)]
+        span = "every year" if self.repeats else " to before ".join(ends)
+        parts = {"speaker": self.speaker, "time": f"{self.time} ({span})"}
+        return "; ".join(f"{name}: {text}" for name, text in parts.items() if getattr(self, name))
+
+    def includes(self, moments: NDArray[np.datetime64]) -> NDArray[np.bool_]:
+        """Return which of N moments (N,) are of the time."""
+        known: NDArray[np.bool_] = ~np.isnat(moments)
+        since, until = self.since or datetime.min, self.until or datetime.max
+        if not self.repeats:
+            first, last = np.datetime64(since, "s"), np.datetime64(until, "s")
+            known &= (moments >= first) & (moments < last)
+            return known
+        months, days = moments.astype("datetime64[M]"), moments.astype("datetime64[D]")
+        key = 100 * (months.astype(int) % 12 + 1) + (days - months).astype(int) + 1
+        end, begin = until - _LONG["day"], 100 * since.month + since.day
+        length = (100 * end.month + end.day - begin) % 1200  # winter goes on in January
+        known &= (key - begin) % 1200 <= length
+        return known
+
+
+def read_query(query: str, names: Collection[str], now: datetime) -> Reading:
+    """Read who and when a query asks about.
+
+    Args:
+        query: The query.
+        names: The speakers whom it may name.
+        now: When it is asked, which "yesterday" and "last May" count from.
+    """
+    speaker = asked_speaker(query, names)
+    called = speaker.lower().split()
+    times = [
+        (words, span) for words, span in _times(query, now) if words.lower() not in called
+    ]  # June may be a person
+    if len(times) != 1:  # of several, none is meant alone
+        return Reading(speaker)
+    words, (since, until, repeats) = times[0]
+    return Reading(speaker, words, since, until, repeats)
+
+
+def asked_speaker(query: str, names: Collection[str]) -> str:
+    """Return the speaker whom a query names in full, or else by a first name that only one has.
+
+    Where a query has capitals, names have them too: "the bill" is not Bill.
+    """
+    asked, small = _WORD.findall(query), query[1:].islower()
+    words = [
+        word.lower()
+        for place, word in enumerate(asked)
+        if (small or word[0].isupper())
+        and not ((small or not place) and word.lower() in STOP_WORDS)
+    ]
+    text = f" {' '.join(words)} "
+    parts = {name: [part.lower() for part in _WORD.findall(name)] for name in names}
+    whole = [name for name in names if parts[name] and f" {' '.join(parts[name])} " in text]
+    longest = max(whole, key=len, default="")
+    if " " in longest:
+        return longest
+    first = [name for name in names if parts[name] and f" {parts[name][0]} " in text]
+    return first[0] if len(first) == 1 else ""
+
+
+def _times(query: str, now: datetime) -> Iterator[tuple[str, tuple[Any, Any, bool]]]:
+    """Yield the times of a query: their words, the first moment, that after the last, ``repeats``.
+
+    A moment is None where the time has no end.
+    """
+    free = query
+    for form in _FORMS:
+        for match in form.finditer(free):
+            parts = {name: text for name, text in match.groupdict().items() if text}
+            free = free.replace(match[0], "\0" * len(match[0]), 1)
+            bound = parts.pop("bound", "").lower()
+            try:
+                span = _span({name: text.lower() for name, text in parts.items()}, now)
+                bounded = _bounded(bound, span, now)
+            except (ValueError, OverflowError):  # such as 31 June
+                continue
+            yield match[0], bounded
+
+
+def _bounded(bound: str, span: Span, now: datetime) -> tuple[Any, Any, bool]:
+    """Return the time since, after, before or until a span, or in it."""
+    first, last, repeats = span
+    if repeats and first > now:  # the last one that has begun
+        first, last = first - _LONG["year"], last - _LONG["year"]
+    if bound in ("since", "from", "after"):
+        return last if bound == "after" else first, None, False
+    if bound in ("before", "until", "till", "by"):
+        return None, first if bound == "before" else last, False
+    return first, last, repeats
+
+
+def _span(parts: Mapping[str, str], now: datetime) -> Span:
+    """Return the span of what a form parts; raise ValueError where there is no such day."""
+    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    if "near" in parts:
+        return _lasting(today + _NEAR[parts["near"]])
+    return _counted(parts, now, today) if "unit" in parts else _dated(parts, now)
+
+
+def _counted(parts: Mapping[str, str], now: datetime, today: datetime) -> Span:
+    """Return some days, weeks, months or years ago, or the last so many of them."""
+    unit, words = parts["unit"], parts.get("count", "a")
+    count = (
+        int(words) if words.isdigit() else max(1, _NUMBERS.index(words) if words in _NUMBERS else 1)
+    )
+    length = _LONG[unit]
+    first = today - count * length
+    if "within" in parts:
+        return first, now + relativedelta(seconds=1), False
+    if unit == "week" and "count" in parts:  # a few days more or less
+        return _lasting(first - relativedelta(days=3), length)
+    first = (today if parts.get("which") == "this" else first) + _BEGIN[unit]
+    return _lasting(first, length)
+
+
+def _dated(parts: Mapping[str, str], now: datetime) -> Span:
+    """Return a day, a month or a year."""
+    year = int(parts.get("year", now.year))
+    month, day, length = _PERIODS.get(parts.get("named", ""), (1, 1, _LONG["year"]))
+    if "iso" in parts:
+        year, month, *days = map(int, parts["iso"].split("-"))
+        day, length = (days[0], _LONG["day"]) if days else (1, _LONG["month"])
+    if "day" in parts:
+        day, length = int(parts["day"]), _LONG["day"]
+    first = datetime(year, month, day)
+    if "which" not in parts:
+        return _lasting(first, length, repeats="year" not in parts and "iso" not in parts)
+    over = first + length > now and parts["which"] != "this"
+    return _lasting(first - over * _LONG["year"], length)
+
+
+def _lasting(first: datetime, length: relativedelta = _LONG["day"], repeats: bool = False) -> Span:
+    return first, first + length, repeats
