@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from talks import DIALOGUES, dialogue
 
-from hf_dialemb.encoders import specs as encoders
-from hf_dialemb.encoders.specs import find_encoder
+from hf_dialemb import load_encoder
 from hf_dialemb.errors import InputError
+from hf_dialemb.papers import fitted_encoders
 from hf_dialemb.papers.fitted_encoders import Doc2VecEncoder, LdaEncoder
 
 SCRIPT = """
@@ -37,11 +37,12 @@ def test_document_vectors_do_not_depend_on_how_python_hashes(tmp_path):
 
 
 def test_doc2vec_names_its_package_and_skips_dialogues_without_words(monkeypatch):
-    monkeypatch.setattr(encoders, "find_spec", lambda name: None)
+    monkeypatch.setattr(fitted_encoders, "find_spec", lambda name: None)
     with pytest.raises(
         InputError, match=r"gensim is missing; pip install \"hf-dialemb\[baselines\]\""
     ):
-        find_encoder("doc2vec")
+        load_encoder("doc2vec")
+    monkeypatch.undo()
     pytest.importorskip("gensim")
     vectors = Doc2VecEncoder(size=8).encode([*DIALOGUES, dialogue("?")])
     assert vectors.any(axis=1).tolist() == [True] * 4 + [False]

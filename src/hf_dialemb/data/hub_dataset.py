@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..dialogue import Dialogue
 from ..errors import InputError, unknown_name
+from .corpus_names import files_of
 
 if TYPE_CHECKING:
     from datasets import Dataset, Features, IterableDataset
@@ -69,12 +70,16 @@ def to_dataset(dialogues: Iterable[Dialogue]) -> Dataset:
 
 
 def dataset_folder(folder: Path) -> Any:
-    """Return the dataset of ``save_to_disk``, or of shards of Parquet by split; None of others."""
+    """Return the dataset of ``save_to_disk``, or of shards of Parquet by split; None of others.
+
+    Beside other files that are read, Parquet may hold vectors, so such a folder is no dataset.
+    """
     if any((folder / name).is_file() for name in ("state.json", "dataset_dict.json")):
         from datasets import load_from_disk
 
         return load_from_disk(folder)
-    if any(next(folder.glob(pattern), None) for pattern in ("*.parquet", "*/*.parquet")):
+    shards = any(next(folder.glob(pattern), None) for pattern in ("*.parquet", "*/*.parquet"))
+    if shards and not any(files_of(folder)):
         from datasets import load_dataset
 
         return load_dataset(str(folder), streaming=True)

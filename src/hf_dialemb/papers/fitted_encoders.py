@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import ClassVar
 
 import numpy as np
@@ -46,10 +47,16 @@ class Doc2VecEncoder:
     """
 
     fitted_on_input: ClassVar[bool] = True
-    package: ClassVar[str] = "gensim"
 
     name: str = "doc2vec"
     size: int = 300
+
+    def __post_init__(self) -> None:
+        if find_spec("gensim") is None:
+            raise InputError(
+                "model 'doc2vec': the package gensim is missing; "
+                'pip install "hf-dialemb[baselines]"'
+            )
 
     def encode(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
         """Fit to the dialogues and return their vectors, ``(N, size)`` float32.
