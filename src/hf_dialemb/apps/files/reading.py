@@ -99,10 +99,15 @@ def _in_folder(folder: Path, notes: Notes) -> Iterator[Finding]:
 def _in_files(folder: Path, notes: Notes) -> Iterator[Finding]:
     yield from _find_in_transcripts(folder, notes)
     files = [file for file in files_of(folder) if file_ending(file) not in TRANSCRIPTS]
+    options = notes.options
+    tables = {file for file in files if file_ending(file).startswith((".csv", ".tsv", ".xlsx"))}
     for name, parts in groupby(files, key=_whole):
         several = list(parts)
         file = several[0] if len(several) == 1 and name == several[0] else name
         notes.forget(str(file))
+        # What is said of columns is said of the tables, where a folder has some.
+        is_beside = bool(tables) and file not in tables
+        notes.options = replace(options, columns=None) if is_beside else options
         try:
             if file in several:
                 findings = _in_file(file, notes)
@@ -118,6 +123,7 @@ def _in_files(folder: Path, notes: Notes) -> Iterator[Finding]:
                 continue
             sentence = str(error).removeprefix(f"{file}: ")
             yield Finding(str(file), problems=(Problem(str(file), sentence),))
+    notes.options = options
     notes.form = ""  # of several
 
 
