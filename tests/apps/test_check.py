@@ -91,10 +91,10 @@ def test_every_bad_row_and_every_bad_line_of_transcripts(tmp_path):
             for problem in check(folder)
         ],
         *(
-            "/a.txt:1 got 'Hi' bef",
             "/a.txt:3 got bytes th",
             "/c.txt:1 got no turn,",
             " roles: guessed A: user; B",
+            "/a.txt:1 left out a line before the first message",
         ),
     )
 

@@ -5,7 +5,8 @@ import builtins
 import pytest
 
 from hf_dialemb import InputError
-from hf_dialemb.apps.files.markup import Texts, has_markup, plain_text
+from hf_dialemb.apps.files.cleaning import Cleaning
+from hf_dialemb.apps.files.markup import has_markup, plain_text
 
 pytest.importorskip("selectolax")
 
@@ -117,11 +118,11 @@ SAID = (
 def clean(
     *contents: str, mail: bool = True, markup: bool = False, raw: bool = False
 ) -> tuple[list[str], list[str]]:
-    texts = Texts(raw)
+    texts = Cleaning(raw)
     messages = [{"role": "agent", "content": content, "markup": markup} for content in contents]
     for message in messages:
         texts.see(message, mail)
-    return [texts.clean(message, mail) for message in messages], texts.remarks()
+    return [texts.text(message, mail) for message in messages], texts.remarks()
 
 
 @pytest.mark.parametrize(
@@ -270,14 +271,14 @@ def test_an_ending_that_is_rare_or_the_whole_stays(contents):
 
 
 def test_endings_are_counted_by_speaker():
-    texts = Texts()
+    texts = Cleaning()
     messages = [
         {"role": "agent", "name": name, "content": f"{name}\nThe desk"}
         for name in ("Ann", "Bo", "Cy")
     ]
     for message in messages:
         texts.see(message, True)
-    assert [texts.clean(message, True) for message in messages] == [
+    assert [texts.text(message, True) for message in messages] == [
         "Ann\nThe desk",
         "Bo\nThe desk",
         "Cy\nThe desk",

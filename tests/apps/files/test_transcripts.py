@@ -16,7 +16,8 @@ def turns_of(content):
     """Return times, speakers and texts of a text, its problems, and what was noted."""
     notes = Notes()
     draft = draft_of_text("chat", content.splitlines(), notes)
-    spoken = [(turn["time"], turn["role"], turn["content"]) for turn in draft.messages]
+    turns = notes.cleaning.turns(draft.messages, False, lambda what, _: notes.leave(what, "chat"))
+    spoken = [(turn["time"], turn["role"], turn["content"]) for turn in turns]
     return (
         spoken,
         [problem.message for problem in draft.problems],

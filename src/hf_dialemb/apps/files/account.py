@@ -9,7 +9,7 @@ from typing import Any
 
 _LONG = 3  # words of a text that counts
 _LOST = 0.1  # of all words, from which on a file has not been read well
-_SHOWN = 4  # paths of the remainder that are named
+_SHOWN = 3  # paths of the remainder that are named, and kinds of turns
 
 REMEDY = "if that was said, say where with --columns 'messages=PATH,role=PATH,content=PATH'"
 
@@ -23,6 +23,7 @@ class Account:
         self.words: Counter[str] = Counter()  # "said" and "noted"
         self.left: Counter[str] = Counter()  # words by path
         self.texts: Counter[str] = Counter()  # texts by path
+        self.cleaned: Counter[str] = Counter()  # turns that cleaning left out, by what they were
 
     def keep(self, value: Any) -> None:
         """Know a text that is said, or a value that is named."""
@@ -71,10 +72,11 @@ class Account:
         self.words += other.words
         self.left += other.left
         self.texts += other.texts
+        self.cleaned += other.cleaned
 
     def remark(self) -> str:
         """Return a sentence about what is lost, with the remedy."""
-        lost = "; ".join(line.strip() for line in self.lines()[1:])
+        lost = "; ".join(self._paths())
         share = f"{self.lost:.0%} of all words of long texts"
         return f"{share} are in no turn and no metadata: {lost}; {REMEDY}"
 
@@ -88,10 +90,17 @@ class Account:
             f"Words of long texts: {total:,}; in turns, names and metadata {spoken:,}, left out "
             f"for a reason {noted:,}, lost {self.left.total():,} ({self.lost:.0%})"
         ]
-        for path, count in self.left.most_common(_SHOWN):
-            share = count / max(total, 1)
-            lines.append(f"  {path}: {self.texts[path]:,} texts, {share:.0%} of all words")
-        return lines
+        if self.cleaned:
+            kinds = (f"{count:,} {what}" for what, count in self.cleaned.most_common(_SHOWN))
+            lines.append(f"  Turns that cleaning left out: {'; '.join(kinds)}")
+        return lines + [f"  {line}" for line in self._paths()]
+
+    def _paths(self) -> list[str]:
+        total = self.left.total() + self.words.total()
+        return [
+            f"{path}: {self.texts[path]:,} texts, {count / total:.0%} of all words"
+            for path, count in self.left.most_common(_SHOWN)
+        ]
 
 
 def texts_in(value: Any, path: str) -> Iterator[tuple[str, str]]:

@@ -28,24 +28,29 @@ _TAG = re.compile(
 
 def transcripts(path: Path, notes: Notes) -> Iterator[Draft]:
     """Read a transcript, or those of a folder in the order of names, files before folders."""
-    for file in files_within(path) if path.is_dir() else [path]:
-        if (ending := file.suffix.lower()) not in TRANSCRIPTS:
+    is_folder = path.is_dir()
+    for file in files_within(path) if is_folder else [path]:
+        if file.suffix.lower() not in TRANSCRIPTS:
             continue
-        inner = file.relative_to(path) if path.is_dir() else Path(file.name)
+        inner = file.relative_to(path if is_folder else path.parent)
         id = inner.with_suffix("").as_posix()
-        domains = tuple(filter(None, [inner.parent.name]))
-        read = transcript if ending == ".txt" else _captions
+        problems = []
+        if not is_text(id):
+            fault = "got a file name that is not UTF-8, expected text; rename the file"
+            problems.append(Problem(f"{file}:1", fault))
+        read = transcript if file.suffix.lower() == ".txt" else _captions
         try:
             draft = read(file, notes)
-            times = _times_of(draft, notes) if path.is_dir() else None
-            draft = replace(draft, id=id, domains=domains, times=times)
-            if not is_text(id):
-                fault = "got a file name that is not UTF-8, expected text; rename the file"
-                draft = replace(draft, problems=(*draft.problems, Problem(f"{file}:1", fault)))
-            yield draft
         except InputError as error:
             sentence = str(error).removeprefix(f"{file}: ")
-            yield Draft(f"{file}:1", "", (), problems=(Problem(f"{file}:1", sentence),))
+            draft = Draft(f"{file}:1", "", (), problems=(Problem(f"{file}:1", sentence),))
+        yield replace(
+            draft,
+            id=id,
+            domains=(inner.parent.name,) if inner.parent.name else (),
+            times=_times_of(draft, notes) if is_folder else None,
+            problems=(*draft.problems, *problems),
+        )
 
 
 def _times_of(draft: Draft, notes: Notes) -> Times | None:
@@ -65,16 +70,14 @@ def _captions(path: Path, notes: Notes) -> Draft:
     if not pieces:
         fault = "got no caption, expected at least one; remove the file or add its captions"
         return Draft(place, "", (), problems=(Problem(place, fault),))
-    broken = [piece["place"] for piece in pieces if not is_text(piece["content"])]
-    problems = [Problem(where, NOT_TEXT) for where in broken]
+    broken = (piece["place"] for piece in pieces if not is_text(piece["content"]))
+    problems = tuple(Problem(where, NOT_TEXT) for where in broken)
     if not any(piece["speaker"] for piece in pieces):
         _find_names(pieces)
-    messages = [
-        message_of(turn["place"], turn["role"], turn["content"])
-        for turn in joined(place, pieces, notes)
-    ]
+    turns = joined(place, pieces, notes)
+    messages = [message_of(turn["place"], turn["role"], turn["content"]) for turn in turns]
     doubt(messages, notes)
-    return Draft(place, "", messages, problems=tuple(problems))
+    return Draft(place, "", messages, problems=problems)
 
 
 def _find_names(pieces: list[Message]) -> None:
@@ -109,15 +112,13 @@ def _pieces(path: Path, notes: Notes) -> Iterator[Message]:
         sentence = f"left out {missing} captions without text, or whose times cannot be read"
         notes.add(sentence, str(path))
     spoken = [list(_voices(cue.raw_text)) for cue in cues]
-    repeated = [
-        bool(before and lines and before[-1] == lines[0]) for before, lines in pairwise(spoken)
-    ]
+    again = [False, *(bool(old and new and old[-1] == new[0]) for old, new in pairwise(spoken))]
     # as automatic captions do: a line moves up, and comes again
-    rolls = sum(repeated) * 2 > len(cues)
+    rolls = sum(again) * 2 > len(cues)
     if rolls:
         notes.add("left out lines that captions repeat from the one before", str(path))
-    for cue, voices, again in zip(cues, spoken, [False, *repeated], strict=False):
-        for speaker, text in voices[1:] if rolls and again else voices:
+    for cue, voices, repeats in zip(cues, spoken, again, strict=False):
+        for speaker, text in voices[rolls and repeats :]:
             known = {"role": str(speaker), "speaker": speaker, "channel": None, "start": cue.start}
             yield {**known, "content": text, "place": f"{path}:{cue.start}"}
 

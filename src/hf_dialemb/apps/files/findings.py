@@ -16,8 +16,7 @@ from ...data.reading_options import ReadingOptions
 from ...dialogue import ROLES, Dialogue
 from ...errors import InputError
 from .account import REMEDY, Account
-from .markup import Texts
-from .messengers import is_notice
+from .cleaning import Cleaning
 from .roles import IGNORE, REST, WELL_KNOWN, RoleMap
 from .times import Moment, Times
 
@@ -115,7 +114,7 @@ class Notes:
         self.form = ""  # what the source is taken for
         self.roles = RoleMap(self.options.roles)
         self.times = Times(self.options.dates)
-        self.texts = Texts(self.options.raw)
+        self.cleaning = Cleaning(self.options.raw)
         self.account = Account()
         self._places: dict[str, list[str]] = {}  # by kind
         self._first: dict[str, Problem] = {}
@@ -125,11 +124,11 @@ class Notes:
         """End a file of several; the next one's speakers, times and texts decide themselves."""
         for severity, sentence in self.times.remarks():
             self.put(Problem(place, sentence, severity))
-        for sentence in self.texts.remarks():
+        for sentence in self.cleaning.remarks():
             self.add(sentence, place)
         self.roles.forget()
         self.times = Times(self.options.dates)
-        self.texts = Texts(self.options.raw)
+        self.cleaning = Cleaning(self.options.raw)
 
     def see(self, draft: Draft) -> None:
         """Take a dialogue into account, before any is read."""
@@ -138,11 +137,16 @@ class Notes:
         self.times.see(draft.time)
         for message in spoken:
             self.times.see(message.get("time"))
-            self.texts.see(message, draft.mail)
+            self.cleaning.see(message, draft.mail)
 
     def add(self, sentence: str, place: str) -> None:
         """Note what was done at a place."""
         self.put(Problem(place, sentence, "note"))
+
+    def leave(self, what: str, place: str) -> None:
+        """Note what cleaning left out at a place."""
+        self.add(f"left out {what}", place)
+        self.account.cleaned[what] += 1
 
     def guess(self, sentence: str, place: str) -> None:
         """Note what was taken although it could be read otherwise.
@@ -229,29 +233,15 @@ def _moment(draft: Draft, time: Any, notes: Notes) -> Moment | None:
 
 
 def _in_order(draft: Draft, notes: Notes) -> list[dict[str, Any]]:
-    """Read times and texts, and sort by time; turns without one stay behind the turn before."""
+    """Clean texts, read times, and sort by time; turns without one stay behind the turn before."""
     messages: list[dict[str, Any]] = []
     latest = float("-inf")
-    texts = {str(message["content"]) for message in draft.messages}
-    for message in draft.messages:
-        content = message["content"]
-        if isinstance(content, str) and content.strip():
-            content = notes.texts.clean(message, draft.mail)
-        if isinstance(content, str) and is_notice(str(message["role"]), content, texts):
-            notes.add(
-                "left out a notice, or what was sent without words or deleted",
-                message.get("place", draft.place),
-            )
-            continue
-        if isinstance(content, str) and not content.strip():
-            notes.add("left out a turn without text", message.get("place", draft.place))
-            continue
+
+    for message in notes.cleaning.turns(draft.messages, draft.mail, notes.leave):
         moment = _moment(draft, message.get("time"), notes)
         latest = moment.seconds if moment else latest
         time = moment.iso if moment else ""
-        messages.append(
-            {**message, "content": content, "time": time, "moment": moment, "key": latest}
-        )
+        messages.append({**message, "time": time, "moment": moment, "key": latest})
     if not (draft.times or notes.times).sorts:
         return messages
     ordered = sorted(messages, key=lambda message: message["key"])

@@ -14,15 +14,11 @@ _SECONDS = re.compile(r"[\d.]+s?")
 
 def spaced(first: str, second: str) -> str:
     """Join two pieces of a text by a space, except between Chinese or Japanese characters."""
-    first, second = first.rstrip(), second.strip()
-    if (
-        not first
-        or not second
-        or _MARKS.fullmatch(second)
-        or (_FULL.match(first[-1]) and _FULL.match(second[0]))
-    ):
-        return first + second
-    return f"{first} {second}"
+    first = first.rstrip()
+    second = second.strip()
+    is_full = _FULL.match(first[-1:]) and _FULL.match(second[:1])
+    is_whole = not first or not second or is_full or _MARKS.fullmatch(second)
+    return first + second if is_whole else f"{first} {second}"
 
 
 def joined(place: str, pieces: Iterable[dict[str, Any]], notes: Notes) -> list[dict[str, Any]]:
@@ -47,11 +43,10 @@ def joined(place: str, pieces: Iterable[dict[str, Any]], notes: Notes) -> list[d
     turns: list[dict[str, Any]] = []
     for piece in pieces:
         role = _role(piece, keys)
-        if turns and role in ("", turns[-1]["role"]):
-            turns[-1]["content"] = spaced(turns[-1]["content"], piece["content"])
-        elif turns and turns[-1]["role"] == "":
-            turns[-1]["content"] = spaced(turns[-1]["content"], piece["content"])
-            turns[-1]["role"] = role
+        before = turns[-1] if turns else {}
+        if turns and ("" in (role, before["role"]) or role == before["role"]):
+            before["content"] = spaced(before["content"], piece["content"])
+            before["role"] = before["role"] or role
         else:
             turns.append({**piece, "role": role, "content": piece["content"].strip()})
     return turns

@@ -4,14 +4,9 @@ What a person wrote, without markup, quoted earlier mail and signatures.
 """
 
 import re
-from array import array
-from collections import Counter
-from collections.abc import Mapping
 from html import unescape
-from itertools import islice, takewhile
-from typing import Any
+from itertools import takewhile
 
-from ...display import counted
 from ...errors import InputError
 
 _BLOCKS = (
@@ -35,7 +30,7 @@ _QUOTES = (
 )
 # what follows is a quote
 _OUTLOOK = re.compile(r"<\w+[^<>]*\bid=.?(?:x_)?(?:appendonsend|divRplyFwdMsg)\b")
-_QUOTING = re.compile("quote|moz-cite|appendonsend|divRplyFwdMsg")
+QUOTING = re.compile("quote|moz-cite|appendonsend|divRplyFwdMsg")
 
 # Parsers of replies (mail-parser-reply, email_reply_parser) miss Spanish, Portuguese and Dutch
 # introductions; the first removes whatever follows "- one" or "From: Berlin", and takes seconds for
@@ -99,93 +94,17 @@ def plain_text(markup: str) -> str:
     for node in tree.css(_HIDDEN):
         node.decompose()
     for node in reversed(tree.css(_QUOTES)):  # inner ones first
-        node.replace_with("".join(f"\n> {line}" for line in _lines(node.text())) + "\n")
-    return "\n".join(_lines(tree.body.text() if tree.body else ""))
+        node.replace_with("".join(f"\n> {line}" for line in filled_lines(node.text())) + "\n")
+    return "\n".join(filled_lines(tree.body.text() if tree.body else ""))
 
 
-class Texts:
-    """The texts of a source; sees all messages before it cleans any, for what speakers repeat.
-
-    ``raw`` cleans none.
-    """
-
-    def __init__(self, raw: bool = False) -> None:
-        self._raw = raw
-        self._hashes = array("q")  # of the endings of all messages
-        self._often: dict[int, int] | None = None  # those that are frequent, with their numbers
-        self._counts: Counter[str] = Counter()  # turns by what left them
-
-    def see(self, message: Mapping[str, Any], mail: bool) -> None:
-        """Count how a message of a mail ends."""
-        if mail and not self._raw:
-            self._often = None
-            self._hashes.extend(_endings(message, _unquoted(_text(message))))
-
-    def clean(self, message: Mapping[str, Any], mail: bool) -> str:
-        """Return the text of a message.
-
-        Markup loses its quotes, mail its signature too, but never all.
-        """
-        if self._raw or not (mail or message.get("markup")):
-            return str(message["content"])
-        text = _text(message)
-        kept = _unquoted(text) if mail or _QUOTING.search(message["content"]) else text
-        if not kept.strip():
-            self._counts["nothing but quoted mail stays in"] += bool(text.strip())
-            return "\n".join(line.lstrip("> ") for line in text.splitlines()).strip()
-        self._counts["quoted earlier mail left"] += kept != text
-        for what, shorten in (
-            ("repeated endings left", self._unrepeated),
-            ("signatures left", _unsigned),
-        ):
-            shorter = shorten(message, kept) if mail else kept
-            self._counts[what] += shorter != kept
-            kept = shorter
-        return kept
-
-    def remarks(self) -> list[str]:
-        """Return a sentence for each kind of thing that was removed, with the number of turns."""
-        return [
-            f"{what} {counted(count, 'turn')} (corpus show --raw shows it)"
-            for what, count in self._counts.items()
-            if count
-        ]
-
-    def _unrepeated(self, message: Mapping[str, Any], text: str) -> str:
-        if self._often is None:
-            import numpy as np
-
-            hashes, counts = np.unique(np.frombuffer(self._hashes, np.int64), return_counts=True)
-            often = counts >= _OFTEN
-            self._often = dict(zip(hashes[often].tolist(), counts[often].tolist(), strict=True))
-        messages, *endings = (self._often.get(ending, 0) for ending in _endings(message, text))
-        length = max(
-            (i for i, count in enumerate(endings, 1) if count >= max(_OFTEN, messages / 2)),
-            default=0,
-        )
-        spoken = [place for place, line in enumerate(text.splitlines()) if line.strip()]
-        return "\n".join(text.splitlines()[: spoken[-length]]).strip() if length else text
-
-
-def _text(message: Mapping[str, Any]) -> str:
-    return plain_text(str(message["content"])) if message.get("markup") else str(message["content"])
-
-
-def _lines(text: str) -> list[str]:
+def filled_lines(text: str) -> list[str]:
+    """Return the lines that are not blank."""
     return list(filter(None, map(str.strip, text.replace("\xa0", " ").splitlines())))
 
 
-def _endings(message: Mapping[str, Any], text: str) -> list[int]:
-    """Hash the speaker, and the speaker with each ending of the text but the whole."""
-    ending = str(message.get("name") or message["role"])
-    hashes = [hash(ending)]
-    for line in islice(reversed(_lines(text)[1:]), _LONGEST_ENDING):
-        ending += f"\n{line.casefold()}"
-        hashes.append(hash(ending))
-    return hashes
-
-
-def _unquoted(text: str) -> str:
+def unquoted(text: str) -> str:
+    """Return a mail without quoted earlier mail and what introduces it."""
     lines, kept, place = text.splitlines(), list[str](), 0
     while place < len(lines):
         length, cuts = _introduction(lines, place)
@@ -222,7 +141,8 @@ def _introduction(lines: list[str], place: int) -> tuple[int, bool]:
     return (len(block), True) if fields else (0, False)
 
 
-def _unsigned(_: Mapping[str, Any], text: str) -> str:
+def unsigned(text: str) -> str:
+    """Return a mail without the signature at its end."""
     lines = [line.strip() for line in text.splitlines()]
     for place in range(max(1, len(lines) - _LONGEST_ENDING), len(lines)):
         signs = _CLOSING.fullmatch(lines[place]) and not any(map(_SAID.match, lines[place + 1 :]))

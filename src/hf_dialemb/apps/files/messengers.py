@@ -11,7 +11,7 @@ MARK = "\u200e"
 
 _LONGEST_NOTICE = 60  # characters, except in chats
 RULES = tomllib.loads(Path(__file__).with_name("messengers.toml").read_text(encoding="utf-8"))
-"""Layouts of lines, and texts that are left out or cut."""
+"""Texts that are left out or cut."""
 
 _WHOLE, _WHOLE_IN_CHATS, _PART = (
     re.compile(
@@ -36,11 +36,18 @@ _NOTICE = re.compile(
 
 
 def spoken(text: str, is_chat: bool) -> str:
-    """Return what a line says.
+    """Return what the lines of a message say.
 
     Empty where a messenger says that a picture was there, or that somebody called.
     """
+    # Telephone numbers that somebody pasted have such a mark too.
+    if is_chat and text[:1] == MARK and not re.fullmatch(r"[\d\s+()./-]*", text[1:]):
+        return ""
+    lines = text.partition("\nTapbacks:")[0].split("\n")
+    return " ".join(filter(None, (_spoken(line, is_chat) for line in lines)))
 
+
+def _spoken(text: str, is_chat: bool) -> str:
     def is_whole(text: str) -> bool:
         if not is_chat and len(text) > _LONGEST_NOTICE:
             return False

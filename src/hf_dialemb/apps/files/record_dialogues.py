@@ -205,7 +205,7 @@ class RecordDrafts:
         spoken: dict[str, list[Message]] = {}
         for message in messages:
             if "left_out" in message:
-                notes.add(f"left out {message['left_out']}", message["place"])
+                notes.leave(message["left_out"], message["place"])
             else:
                 spoken.setdefault(message.pop("group", ""), []).append(message)
         if not spoken:

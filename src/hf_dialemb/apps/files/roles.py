@@ -31,22 +31,7 @@ WELL_KNOWN = {
 }
 """From names that give the role of a speaker away, in lower case, to the role."""
 
-PROGRAMS = frozenset(
-    (
-        *UNSPOKEN,
-        "functioncall",
-        "functionresponse",
-        "toolcall",
-        "toolcalls",
-        "toolresponse",
-        "toolresult",
-        "toolcallresult",
-        "toolcallinvocation",
-        "observation",
-        "action",
-        "ipython",
-    )
-)
+PROGRAMS = frozenset((*UNSPOKEN, *_WORDS["programs"]))
 """Parts of programs in a chat, without marks and in lower case; they say nothing."""
 
 IGNORE = "ignore"  # in place of a role: the speaker's turns are left out
@@ -69,8 +54,7 @@ class RoleMap:
         # speakers of the latest dialogue that share the last role, as too many speak
         self.sharing: list[str] = []
         self.sure: dict[str, str] = {}  # roles of well-known names that were not given
-        pairs = text.split(",") if text else []
-        for pair in pairs:
+        for pair in text.split(",") if text else ():
             name, equals, role = (part.strip() for part in pair.rpartition("="))
             if not equals or not name:
                 raise InputError(
@@ -129,23 +113,18 @@ class RoleMap:
         """Guess the roles that neither the user nor the order of turns decides."""
         guesses = {name: IGNORE for name in names if name in self.notes}
         people = set(taken)  # roles of others than machines
-        for name in names:
-            role = WELL_KNOWN.get(name, "")
-            is_machine = name in _WORDS["machines"]
+        for name in [name for name in names if name in WELL_KNOWN and name not in guesses]:
+            role = WELL_KNOWN[name]
             # a bot hands over to an agent: both assist
-            is_shared = is_machine and role == "assistant"
-            if not role or name in guesses:
-                continue
-            if is_shared or role not in {*taken, *guesses.values()}:
+            is_machine = name in _WORDS["machines"]
+            if is_machine or role not in {*taken, *guesses.values()}:
                 guesses[name] = role
                 people |= set() if is_machine else {role}
         rest = [name for name in names if name not in guesses]
         known = {*taken, *guesses.values()} & set(ROLES[:2])
-        if not rest:
-            return guesses
         if "user" in known:
             return guesses | (dict.fromkeys(rest, "assistant") if "assistant" not in people else {})
-        seldom = max(1, min(self.spoken[name] for name in rest))
+        seldom = max(1, min((self.spoken[name] for name in rest), default=1))
         often = [name for name in rest if self.spoken[name] >= _OFTEN * seldom]
         if often and "assistant" not in people:
             return guesses | dict.fromkeys(rest, "user") | dict.fromkeys(often, "assistant")
@@ -158,26 +137,23 @@ class RoleMap:
         """
         several = {name for name, counts in self.guessed.items() if len(counts) > 1}
         is_apart = bool(self.in_order & several) or len(self.in_order) > _LISTED
-        apart = self.in_order if is_apart else set()
+        apart = sorted(self.in_order) if is_apart else []
         by_role: dict[str, list[str]] = {}
         for name, counts in self.guessed.items():
             if name not in apart:
                 by_role.setdefault(counts.most_common(1)[0][0], []).append(name)
         parts = [f"{_listed(names)}: {role}" for role, names in by_role.items()]
-        sentences = [f"guessed {'; '.join(parts)}"] if parts else []
+        guessed = [f"guessed {'; '.join(parts)}"] if parts else []
         if apart:
-            sentences.append(
-                f"given conversation by conversation to {_listed(sorted(apart))}: the first to "
+            guessed.append(
+                f"given conversation by conversation to {_listed(apart)}: the first to "
                 "speak is the user, the next the assistant"
             )
-        if not sentences:
-            return ""
-        sentence = f"roles: {'; '.join(sentences)}"
         words = self._words(by_role)
+        remedy = f"to confirm or change it, say --roles '{','.join(words)}'"
         if apart or several or len(words) > _LISTED:
-            example = "say who is who, as in --roles 'Ann=assistant,*=user'"
-            return f"{sentence}; if that is wrong, {example}"
-        return f"{sentence}; to confirm or change it, say --roles '{','.join(words)}'"
+            remedy = "if that is wrong, say who is who, as in --roles 'Ann=assistant,*=user'"
+        return f"roles: {'; '.join(guessed)}; {remedy}" if guessed else ""
 
     def _words(self, by_role: dict[str, list[str]]) -> list[str]:
         """Return what --roles would say; the role of many stands for the well-known names too."""

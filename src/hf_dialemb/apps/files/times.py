@@ -8,6 +8,7 @@ import tomllib
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
 from functools import lru_cache
@@ -26,11 +27,16 @@ _SINCE = (10**8, 4_102_444_800)
 _SERIALS = 32_874, 58_000  # days of a spreadsheet, of 1990 to 2058
 _EXAMPLES = 3  # times that a remark quotes
 _BLANK = frozenset(("", "nan", "nat", "<na>", "none", "null", "n/a", "-"))
+_MARKS = ("Mn", "Cf")  # categories of accents and of marks of direction
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# of a spreadsheet: midnight behind a day, or the first day before a time
+_HALF = re.compile(r"(?<=\d)[T ]00:00(:00(\.0+)?)?$|^(1899-12-3[01]|1900-01-0[01])[T ](?=\d)")
 _BRACKETS = str.maketrans("[]()", "    ")
 _DATA = tomllib.loads(Path(__file__).with_name("times.toml").read_text(encoding="utf-8"))
 _MONTHS = {
     start: str(month) for month, starts in enumerate(_DATA["months"], 1) for start in starts.split()
 }
+_SENTENCES = _DATA["sentences"]
 _ZONES = {name: timezone(timedelta(hours=hours)) for name, hours in _DATA["zones"].items()}
 
 
@@ -62,13 +68,12 @@ class _Kind(NamedTuple):
     # a "day", "open" days, numbers "since" 1970, "days" of a spreadsheet, "small" ones, "clock",
     # "unread"
     name: str
-    day: tuple[str, ...] = ()  # of open days, the three numbers
+    day: tuple[str, ...] = ()  # its three numbers
     # "dotted", "korean", "american", "asian"; of a number "whole"; of a day "late": it could be no
     # month
     sign: str = ""
     orders: frozenset[str] = frozenset()  # in which it is a day
     aware: bool = False
-    several: str = ""  # the name of several zones
 
 
 # a text without its column: its kind, and its moment in each order
@@ -80,19 +85,12 @@ def joined(day: Any, clock: Any) -> str:
 
     What a spreadsheet adds to half a time is left out.
     """
-    day, clock = (
-        re.sub(r"(?<=\d)[T ]00:00(:00(\.0+)?)?$", "", _text(value)) for value in (day, clock)
-    )
-    clock = re.sub(r"^(1899-12-3[01]|1900-01-0[01])[T ]", "", clock)
+    day, clock = (_HALF.sub("", _text(value)) for value in (day, clock))
     if day.isdecimal() and (part := re.fullmatch(r"0?\.(\d+)", clock)):
         return f"{day}.{part[1]}"
-    return (
-        clock
-        if clock.startswith(day)
-        else day
-        if ":" in day and ":" in clock
-        else f"{day} {clock}".strip()
-    )
+    if ":" in day and ":" in clock and not clock.startswith(day):
+        return day
+    return str(clock if clock.startswith(day) else f"{day} {clock}".strip())
 
 
 def _text(value: Any) -> str:
@@ -107,11 +105,7 @@ def _text(value: Any) -> str:
 
 def _plain(text: str) -> str:
     """Return a text without accents, marks of direction and unusual digits and blanks."""
-    kept = [
-        c
-        for c in unicodedata.normalize("NFKD", text)
-        if unicodedata.category(c) not in ("Mn", "Cf")
-    ]
+    kept = [c for c in unicodedata.normalize("NFKD", text) if unicodedata.category(c) not in _MARKS]
     plain = "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in kept)
     return " ".join(unicodedata.normalize("NFC", plain).replace("−", "-").replace("،", ",").split())
 
@@ -119,48 +113,34 @@ def _plain(text: str) -> str:
 @lru_cache(maxsize=1 << 12)
 def _day(year: str, month: str, day: str) -> date | None:
     """Return a day, None if there is none; two digits are a year from 1970 to 2069."""
-    full = int(year) + (0 if len(year) == 4 else 2000 if int(year) < 70 else 1900)
-    fits = len(year) in (2, 4) and len(day) <= 2 and full in _YEARS
-    try:
-        return date(full, int(month), int(day)) if fits else None
-    except ValueError:
-        return None
-
-
-def _fixed(moment: datetime, kind: str, sign: str = "") -> _Reading:
-    """Return the reading of a day that has one order."""
-    sign = sign or ("late" if moment.day > 12 else "")
-    return _Kind(kind, (), sign, frozenset(_PLACES), moment.tzinfo is not None), dict.fromkeys(
-        _PLACES, moment
-    )
+    if len(year) == 2:
+        year = f"20{year}" if year < "70" else f"19{year}"
+    with suppress(ValueError):
+        if len(day) <= 2 and int(year) in _YEARS:
+            return date(int(year), int(month), int(day))
+    return None
 
 
 @lru_cache(maxsize=1 << 16)
 def _parsed(text: str) -> _Reading:
     """Read a text as far as it goes without its column."""
     text = text if text.isascii() else _plain(text)
-    compact, number = _COMPACT.fullmatch(text), _NUMBER.fullmatch(text)
+    compact = _COMPACT.fullmatch(text)
+    number = _NUMBER.fullmatch(text)
     if compact or _ISO.fullmatch(text):
-        try:
-            moment = datetime.fromisoformat(
-                f"{compact[1]}T{compact[2] or '0000'}" if compact else text
-            )
+        iso = f"{compact[1]}T{compact[2] or '0000'}" if compact else text
+        with suppress(ValueError):
+            moment = datetime.fromisoformat(iso)
             if moment.year in _YEARS:
                 return _fixed(moment, "since" if number else "day")
-        except ValueError:
-            pass
-    return _number(_decimal(number)) if number else _written(text)
+    return _number(Decimal(number[1].replace(",", "."))) if number else _written(text)
 
 
-def _decimal(number: re.Match[str]) -> Decimal:
-    return Decimal(number[1].replace(",", "."))
-
-
-def _seconds(text: str) -> float:
-    """Return the seconds of a text that is a small number, as `_parsed` took it."""
-    number = _NUMBER.fullmatch(text if text.isascii() else _plain(text))
-    assert number is not None, "a small number"
-    return float(_decimal(number))
+def _fixed(moment: datetime, name: str, sign: str = "") -> _Reading:
+    """Return the reading of a day that has one order."""
+    sign = sign or ("late" if moment.day > 12 else "")
+    kind = _Kind(name, (), sign, frozenset(_PLACES), moment.tzinfo is not None)
+    return kind, dict.fromkeys(_PLACES, moment)
 
 
 def _number(number: Decimal) -> _Reading:
@@ -168,11 +148,13 @@ def _number(number: Decimal) -> _Reading:
     if _SERIALS[0] <= number < _SERIALS[1]:
         moment = datetime(1899, 12, 30) + timedelta(milliseconds=round(number * 86_400_000))
         return _fixed(moment, "days", "" if number % 1 else "whole")
-    for unit in (1, 10**3, 10**6, 10**9):
-        if _SINCE[0] <= number / unit < _SINCE[1]:
-            passed = timedelta(microseconds=int(number * 10**6 / unit))
-            return _fixed(datetime(1970, 1, 1, tzinfo=UTC) + passed, "since")
-    return _Kind("small" if number else "clock"), {}
+    units = (unit for unit in (1, 10**3, 10**6, 10**9) if _SINCE[0] <= number / unit < _SINCE[1])
+    if unit := next(units, 0):
+        return _fixed(_EPOCH + timedelta(microseconds=int(number * 10**6 / unit)), "since")
+    if not number or number >= _SINCE[1]:
+        return _Kind("small" if number else "clock"), {}
+    # of a recording: as if it had begun in 1970
+    return _fixed(_EPOCH + timedelta(microseconds=int(number * 10**6)), "small")
 
 
 def _written(text: str) -> _Reading:
@@ -180,59 +162,54 @@ def _written(text: str) -> _Reading:
     whole = _YEAR_LAST.sub(r"\1 \3 \2\4", " ".join(text.translate(_BRACKETS).split()))
     for match in filter(None, (pattern.search(whole) for pattern in _DAYS)):
         clock = _CLOCK.fullmatch(f"{whole[: match.start()]} {whole[match.end() :]}".strip())
-        try:
-            at = _clock(clock) if clock else None
-        except (KeyError, ValueError, OSError):
-            continue
-        part = {"a": "", "y": "", "m": "", "n": "", "mark": ""} | match.groupdict("")
-        month = (
-            part["m"]
-            or _MONTHS.get(part["n"][:4].casefold())
-            or _MONTHS.get(part["n"][:3].casefold(), "0")
-        )
-        numbers = (part["a"], part["b"], part["c"]) if part["a"] else (part["y"], month, part["d"])
-        places = _PLACES if part["a"] else dict.fromkeys(_PLACES, (0, 1, 2))
-        days = (
-            {order: _day(*(numbers[place] for place in places[order])) for order in places}
-            if at
-            else {}
-        )
+        at = _clock(clock) if clock else None
+        numbers, places = _numbers(match.groupdict())
+        days = {order: _day(*(numbers[place] for place in places[order])) for order in _PLACES}
         moments = {order: datetime.combine(day, at) for order, day in days.items() if day and at}
-        if clock and at and moments:
-            sign = (
-                "korean" if _KOREAN.fullmatch(match[0]) else "dotted" if part["mark"] == "." else ""
-            )
-            sign = sign or (
-                "asian" if clock["before"] else "american" if _AMERICAN.search(text) else ""
-            )
-            several, aware = (
-                clock["zone"] if clock["zone"] in _DATA["several"] else "",
-                at.tzinfo is not None,
-            )
-            kind = _Kind("open", numbers, sign) if part["a"] else _Kind("day", sign="late")
-            return kind._replace(orders=frozenset(moments), aware=aware, several=several), moments
+        if not clock or not at or not moments:
+            continue
+        signs = {
+            "late": places is not _PLACES,
+            "korean": _KOREAN.fullmatch(match[0]),
+            "dotted": match.groupdict().get("mark") == ".",
+            "asian": clock["before"],
+            "american": _AMERICAN.search(text),
+        }
+        sign = next((sign for sign, holds in signs.items() if holds), "")
+        name = "open" if places is _PLACES else "day"
+        return _Kind(name, numbers, sign, frozenset(moments), at.tzinfo is not None), moments
     alone = _CLOCK.fullmatch(whole)
     return _Kind("clock" if alone and alone["minute"] else "unread"), {}
 
 
-def _clock(match: re.Match[str]) -> time:
-    """Return the time of day.
+def _numbers(part: Mapping[str, str]) -> tuple[tuple[str, ...], Mapping[str, tuple[int, ...]]]:
+    """Return three numbers of a day, and in each order the places of year, month and day."""
+    if "a" in part:
+        return (part["a"], part["b"], part["c"]), _PLACES
+    name = part.get("n", "").casefold()
+    month = part.get("m") or _MONTHS.get(name[:4]) or _MONTHS.get(name[:3], "0")
+    return (part["y"], month, part["d"]), dict.fromkeys(_PLACES, (0, 1, 2))
 
-    Raise ValueError or KeyError if there is none, or no zone of its name.
-    """
-    half, hour, name = match["after"] or match["before"], int(match["hour"] or 0), match["zone"]
+
+def _clock(match: re.Match[str]) -> time | None:
+    """Return the time of day; None if there is none, or no zone of its name."""
+    half = match["after"] or match["before"]
+    hour = int(match["hour"] or 0)
+    name = match["zone"]
     zone: tzinfo | None = None
     if match["hour"] and not (match["minute"] or half):
-        raise ValueError
+        return None
     if half and hour <= 12:
         hour = hour % 12 + 12 * (_NOON.fullmatch(half) is not None)
-    if name and (offset := re.search(r"([+-]\d\d?):?(\d\d)?$", name)):
-        minutes = int(offset[1]) * 60 + int(f"{offset[1][0]}{offset[2] or 0}")
-        zone = timezone(timedelta(minutes=minutes))
-    elif name and name not in _DATA["several"]:
-        zone = ZoneInfo(name) if "/" in name else _ZONES[name]
-    part = int((match["part"] or "").ljust(6, "0")[:6])
-    return time(hour, int(match["minute"] or 0), int(match["second"] or 0), part, zone)
+    with suppress(KeyError, ValueError, OSError):
+        if name and (offset := re.search(r"([+-])(\d\d?):?(\d\d)?$", name)):
+            passed = timedelta(hours=int(offset[2]), minutes=int(offset[3] or 0))
+            zone = timezone(-passed if offset[1] == "-" else passed)
+        elif name:
+            zone = ZoneInfo(name) if "/" in name else _ZONES[name]
+        part = int((match["part"] or "").ljust(6, "0")[:6])
+        return time(hour, int(match["minute"] or 0), int(match["second"] or 0), part, zone)
+    return None
 
 
 class Times:
@@ -245,7 +222,7 @@ class Times:
     def __init__(self, dates: str | None = None) -> None:
         self._dates = dates
         self._counts: Counter[_Kind] = Counter()
-        self._examples: dict[_Kind, list[str]] = {}
+        self._examples: dict[_Kind, dict[str, None]] = {}
         self._decided: tuple[str, str, frozenset[str]] | None = None
 
     def see(self, value: Any) -> None:
@@ -253,31 +230,21 @@ class Times:
         if text := _text(value):
             kind, _ = _parsed(text)
             self._counts[kind] += 1
-            if (
-                len(examples := self._examples.setdefault(kind, [])) < _EXAMPLES
-                and text not in examples
-            ):
-                examples.append(text)
             self._decided = None
+            if len(examples := self._examples.setdefault(kind, {})) < _EXAMPLES:
+                examples[text] = None
 
     def read(self, value: Any) -> Moment | None:
         """Return the moment; None for a blank, for what is not read, and for what has no day.
 
         Numbers that count from the start of a recording have their seconds alone.
         """
-        kind, moments = _parsed(text := _text(value))
-        if self._count_from_a_start and kind.name == "small":
-            return Moment("", _seconds(text))
+        kind, moments = _parsed(_text(value))
         if not self._takes(kind):
             return None
         moment = moments[self._decision[0]]
-        return Moment(
-            moment.isoformat(), (moment if kind.aware else moment.replace(tzinfo=UTC)).timestamp()
-        )
-
-    @property
-    def _count_from_a_start(self) -> bool:
-        return all(kind.name == "small" for kind in self._counts)
+        seconds = (moment if kind.aware else moment.replace(tzinfo=UTC)).timestamp()
+        return Moment("" if kind.name == "small" else moment.isoformat(), seconds)
 
     @property
     def sorts(self) -> bool:
@@ -286,105 +253,83 @@ class Times:
 
     def remarks(self) -> list[tuple[str, str]]:
         """Return what was not read ("note") and what could be read otherwise ("guess")."""
-        order, doubt, _ = self._decision
+        order, doubt, names = self._decision
         taken = [kind for kind in self._counts if self._takes(kind)]
-        naive = [kind for kind in taken if not kind.aware and not kind.several]
         rest = [kind for kind in self._counts if kind not in taken]
-        known = ("open", "unread", *["small"] * self._count_from_a_start)
-        dayless = [kind for kind in rest if kind.name not in known]
+        naive = [kind for kind in taken if not kind.aware]
         unread = [kind for kind in rest if kind.name in ("open", "unread")]
-        options = f"--dates {DAY_FIRST} or --dates {MONTH_FIRST}"
-        days = f"read {{}}, {order} and in the order of the file, as they {doubt}; say {options}"
-        whole, several = (
-            [kind for kind in taken if kind.sign == "whole"],
-            [kind for kind in taken if kind.several],
-        )
-        sentences = (
-            ("guess", days, [kind for kind in taken if doubt and kind.name == "open"]),
-            (
-                "guess",
-                "read {}, as a spreadsheet's days; if they are none, leave them out of --columns",
-                whole,
-            ),
-            (
-                "guess",
-                "read {}, without the zone, as several have its name; write the offset from UTC",
-                several,
-            ),
-            (
-                "guess",
-                "read {}, as UTC, as others have a zone; write it",
-                naive if len(naive) < len(taken) else [],
-            ),
-            ("note", "left out {}, which have no day; turns with them keep their places", dayless),
-            ("note", "left out {}, which no form fits; turns with them keep their places", unread),
-        )
+        kinds = {
+            "days": [kind for kind in taken if doubt and kind.name == "open"],
+            "serials": [kind for kind in taken if kind.sign == "whole"],
+            "naive": naive if len(naive) < len(taken) and "small" not in names else [],
+            "dayless": [kind for kind in rest if kind not in unread],
+            "unread": unread,
+        }
         return [
-            (severity, text.format(self._some(kinds)))
-            for severity, text, kinds in sentences
-            if kinds
+            (
+                "note" if some[0] in rest else "guess",
+                _SENTENCES[name].format(self._some(some), order=order, doubt=doubt),
+            )
+            for name, some in kinds.items()
+            if some
         ]
 
     def _some(self, kinds: Sequence[_Kind]) -> str:
         examples = [repr(text[:40]) for kind in kinds for text in self._examples[kind]][:_EXAMPLES]
-        return (
-            f"{counted(sum(self._counts[kind] for kind in kinds), 'time')}, such as "
-            f"{', '.join(examples)}"
-        )
+        count = counted(sum(self._counts[kind] for kind in kinds), "time")
+        return f"{count}, such as {', '.join(examples)}"
 
     def _takes(self, kind: _Kind) -> bool:
-        order, _, numbers = self._decision
-        return order in kind.orders and kind.name in ("day", "open", *numbers)
+        order, _, names = self._decision
+        return order in kind.orders and kind.name in names
 
     @property
     def _decision(self) -> tuple[str, str, frozenset[str]]:
-        """The order of days, what is doubtful about it, and which numbers are times."""
+        """The order of days, what is doubtful about it, and the names of kinds that are times."""
         if self._decided is None:
-            names = Counter[str]()
-            for kind, count in self._counts.items():
-                names[kind.name] += count
-            small, since, serials = names["small"], names["since"], names["days"]
+            count = Counter[str]()
+            for kind, number in self._counts.items():
+                count[kind.name] += number
             # Of the numbers, nearly all are times, or all count from the start of a recording.
-            numbers = {"since": since >= 4 * (small + serials), "days": not small + since}
+            taken = {
+                "day": True,
+                "open": True,
+                "since": count["since"] >= 4 * (count["small"] + count["days"]),
+                "days": not count["small"] + count["since"],
+                "small": count["small"] == count.total(),
+            }
+            names = frozenset(name for name, holds in taken.items() if holds)
             order, doubt = (self._dates, "") if self._dates else _order(self._counts)
-            self._decided = (
-                order,
-                doubt,
-                frozenset(name for name, taken in numbers.items() if taken),
-            )
+            self._decided = (order, doubt, names)
         return self._decided
 
 
 def _order(counts: Mapping[_Kind, int]) -> tuple[str, str]:
     """Return the order of day, month and year in a column, and what is doubtful about it."""
-    days, fixed = ({kind for kind in counts if kind.name == name} for name in ("open", "day"))
-    fits = [{kind for kind in days if order in kind.orders} for order in _PLACES]
-    signs, numbers = (
-        {kind.sign for kind in days},
-        [len({kind.day[place] for kind in days}) for place in range(3)],
+    days = [kind for kind in counts if kind.name == "open"]
+    signs = {kind.sign for kind in days}
+    numbers = [len({kind.day[place] for kind in days}) for place in range(3)]
+    day_first, month_first, year_first = (
+        {kind for kind in days if order in kind.orders} for order in _PLACES
     )
     # Years vary less than days; with dots the day comes first.
-    certain = "korean" in signs or len(fits[0]) < len(days) > len(fits[1])
-    if len(fits[2]) == len(days) and (
-        certain or (numbers[0] < numbers[2] + ("asian" in signs) and signs != {"dotted"})
-    ):
+    certain = "korean" in signs or len(day_first) < len(days) > len(month_first)
+    begins = numbers[0] < numbers[2] + ("asian" in signs) and signs != {"dotted"}
+    if len(year_first) == len(days) and (certain or begins):
         return _YEAR_FIRST, "" if certain else "may begin with the year"
-    first, second = (
-        sum(counts[kind] for kind in kinds) for kinds in (fits[0] - fits[1], fits[1] - fits[0])
-    )
+    first = sum(counts[kind] for kind in day_first - month_first)
+    second = sum(counts[kind] for kind in month_first - day_first)
+    order = DAY_FIRST
+    if second > first or ("american" in signs and first == second):
+        order = MONTH_FIRST
     doubt = ""
     if first and second:
         doubt = f"are {first:,} times {DAY_FIRST} and {second:,} times {MONTH_FIRST}"
     elif not (first or second):
-        ambiguous = signs != {"dotted"} and any(
-            int(kind.day[0]) != int(kind.day[1]) for kind in days
-        )
-        doubt = "do not show whether the day or the month comes first" if ambiguous else ""
-    elif {kind.sign for kind in fixed} == {""} and not fits[0] & fits[1]:
-        doubt = (
-            "are all after the 12th and other dates before it, as where a spreadsheet swapped "
-            "day and month"
-        )
-    return MONTH_FIRST if second > first or (
-        "american" in signs and first == second
-    ) else DAY_FIRST, doubt
+        if signs != {"dotted"} and any(int(kind.day[0]) != int(kind.day[1]) for kind in days):
+            doubt = "do not show whether the day or the month comes first"
+    elif {kind.sign for kind in counts if kind.name == "day"} == {""} and not (
+        day_first & month_first
+    ):
+        doubt = _SENTENCES["swapped"]
+    return order, doubt

@@ -1,22 +1,19 @@
-"""Your own transcripts: a text file per dialogue, with lines ``SPEAKER.
-
-Text``, or as messengers export them.
+"""Your own transcripts: lines ``SPEAKER: Text``, or as messengers export them.
 
 A line that begins with a speaker (at most 40 characters), a colon and a blank begins a turn; any
-other line goes on with the turn before it, joined by a space. A time before the speaker, such as
-``[00:07]``, is that of the turn. What messengers themselves write into their exports is in
-``messengers.toml``.
+other line goes on with the turn before it. A time before the speaker, such as ``[00:07]``, is that
+of the turn. If more lines have another shape, of a time, a speaker in brackets and a mark in any
+order, that shape is the file's.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from .findings import Draft, Notes, Problem, message_of
-from .messengers import MARK, RULES, spoken
+from .messengers import MARK
 from .text_encoding import is_text, text_of
 
 NOT_TEXT = "got bytes that are not UTF-8, expected text; save the file as UTF-8"
@@ -35,7 +32,8 @@ _SPEAKER = r"[^\s:：][^:：]{0,39}"
 # so that neither 10:30 nor https://... begins a turn
 _COLON = r"(?::(?=\s|$|[\u3040-\u9fff\uac00-\ud7af])|：)"
 _STAMP = re.compile(
-    rf"[\[(]\s?(?P<inside>[^\[\]()]{{0,30}}\d[:.]\d\d[^\[\]()]{{0,20}}|{_DAY})\s?[\])](?:\s-)?\s*"
+    rf"[\[(]\s?(?P<inside>[^\[\]()]{{0,30}}\d[:.]\d\d[^\[\]()]{{0,20}}|{_DAY}|(?:\d+[hms]\s?)+)"
+    r"\s?[\])](?:\s-)?\s*"
     rf"|(?P<sure>{_MOMENT}(?:{_HALF}(?=\s*[–—;-]\s|,\s)|(?=:\s)))\s*[–—;:,-]\s+"
     rf"|(?P<unsure>{_DAY}(?:(?:,\s?|\s|T){_SHORT})?|{_SHORT})(?:\s-)?\s+(?={_SPEAKER}{_COLON})"
 )
@@ -46,6 +44,8 @@ _TURN = re.compile(
     r"\s*(?P<content>.*)",
     re.DOTALL,
 )
+# a name without marks, brackets around it, and ``~`` before who is no contact
+_NAME = re.compile(rf"^[\s{MARK}]*(?:~\s*)?(?:[\[(【](.+)[\])】]|(.+?))[\s{MARK}]*$")
 _HAS_DAY = re.compile(_DAY)
 _DATED = re.compile(_MOMENT)
 # a group's name with a colon, in a notice
@@ -54,10 +54,25 @@ _BLOCK = re.compile(rf"(?P<time>{_MOMENT}(?:{_HALF}))(?:\s\(.*\))?")
 _HEADING = re.compile(rf"[^\w\[]*(?:[^\W\d_]+[,.]?\s)?(?P<day>{_DAY})[^:]{{0,24}}(?:{_CLOCK})?\W*")
 # of Google Meet, of Zendesk
 _ASIDE = re.compile(rf"\d\d?:\d\d:\d\d|[\[(]{_SHORT}[\])]\s*\*{{3}}.*\*{{3}}")
-_LOOKED_AT = 500  # lines that show the layout of a file
-_ANY_TIME = rf"(?:[\[(]?\s?(?P<time>{_MOMENT}|{_DAY}|{_SHORT})\s?[\])]?[\s,–—-]*)?"
-_LAYOUTS = [re.compile(pattern) for pattern in RULES["layouts"].values()]
-_SHAPES = [re.compile(shape.replace("TIME", _ANY_TIME)) for shape in RULES["shapes"].values()]
+_LOOKED_AT = 500  # lines that show the shape of a file
+_FRONT = rf"[\[(]?\s?(?P<time>{_MOMENT}|{_DAY}|[^\W\d_]{{0,3}}\s?{_SHORT})\s?[\])]?[\s,–—-]*"
+_LATER = r"[\[(](?P<later>[^\[\]()]*\d:\d\d[^\[\]()]*)[\])]:?"
+_BARE = r"(?P<speaker>[^\s\[\]()<>|:–—-][^\t<>\[\]()|:–—]{0,60}?)"
+_INSIDE = r"(?P<speaker>[^\s<>*#:\[\]][^<>*#:\[\]]{0,38}?):?"
+_SHAPES = [
+    re.compile(rf"(?:{_FRONT})?(?!{_DAY}|{_CLOCK}){shape}\s*(?P<content>.*)")
+    for shape in (
+        *(
+            rf"{left}{_INSIDE}{right}{later}"
+            for later in (rf"\s*{_LATER}", "")
+            for left, right in (("<", ">"), (r"\*\*", r"\*\*:?"), (r"\[", r"\]"), ("#{1,6} ", "$"))
+        ),
+        *(f"{_BARE}{mark}" for mark in (r"\t", r"\s*(?:>>+|->|\|)", r"\s+[–—-]\s")),
+        rf"{_BARE},? {_LATER}$",
+        rf"{_BARE}(?:\s{{2,}}|\t)(?P<later>{_SHORT})$",
+        r"From\s+(?P<speaker>\S.*?)(?:\s+to\s+[^:]+?)?\s*:",  # of Zoom
+    )
+]
 
 
 class Line(NamedTuple):
@@ -86,15 +101,6 @@ def draft_of_text(place: str, lines: Iterable[str], notes: Notes) -> Draft:
     return _draft(place, [line_of(place, line) for line in lines], notes)
 
 
-@lru_cache(1000)
-def _name(speaker: str) -> str:
-    """Return a speaker without brackets and marks; ``~`` stands before who is no contact."""
-    bare = speaker.strip(f" {MARK}").removeprefix("~")
-    if bare[:1] + bare[-1:] in ("[]", "()", "【】"):
-        bare = bare[1:-1]
-    return bare.strip() or speaker
-
-
 def line_of(place: str, line: str) -> Line:
     """Find the time and the speaker in front of a line, if they are there."""
     text = (line if line.isascii() else _DIRECTIONS.sub("", line)).strip().lstrip(MARK)
@@ -107,138 +113,127 @@ def line_of(place: str, line: str) -> Line:
         time = " ".join(next(filter(None, stamp.groups())).split())
         is_sure = bool(stamp["sure"] or (stamp["inside"] and _DATED.search(time)))
     turn = _TURN.match(rest)
-    speaker = _name(turn["label"] or turn["timed"] or turn["speaker"]) if turn else ""
+    marked = (turn["label"] or turn["timed"] or turn["speaker"]) if turn else ""
+    speaker = _NAME.sub(r"\1\2", marked)
     if not turn or (is_sure and _OPEN_QUOTATION.search(speaker)):
         content = rest if is_sure or text[:1] == "[" else text
         return Line(place, text, time, is_sure, content=content)
     return Line(place, text, turn["time"] or time, is_sure, speaker, turn["content"])
 
 
-def _laid_out(lines: list[Line]) -> list[Line]:
-    """Read lines again in the layout of a program, if more have it than others have a speaker."""
-    if blocks := _in_blocks(lines):
-        return blocks
-    probed = lines[:_LOOKED_AT]
-    first = next((line.text for line in lines if line.text), "")
+def _shape_of(lines: list[Line]) -> re.Pattern[str] | None:
+    """Return the shape that most lines have; None if that is a speaker and a colon.
+
+    Without times, it is one only if its speakers come again.
+    """
+    filled = [line for line in lines[:_LOOKED_AT] if line.text]
     most = 0
-    layout = None
-    for pattern in _LAYOUTS:
-        matching = [line for line in probed if pattern.fullmatch(line.text)]
-        others = [line for line in probed if line.speaker and not pattern.fullmatch(line.text)]
-        score = len(matching) + bool(pattern.fullmatch(first))
-        if matching and score > max(most, len(others)):
-            most = len(matching)
-            layout = pattern
-    layout = layout or _shape_of(probed)
-    if layout is None:
+    best = None
+    for shape in _SHAPES:
+        matches = [shape.fullmatch(line.text) for line in filled]
+        fitting = [match.groupdict() for match in matches if match]
+        count = len(fitting)
+        others = sum(
+            bool(line.speaker) and (line.is_sure or match is None)
+            for line, match in zip(filled, matches, strict=True)
+        )
+        speakers = len({parts["speaker"] for parts in fitting})
+        comes_again = 1 < speakers <= (count + 1) // 2 and 5 * count >= 2 * len(filled)
+        has_times = all(parts["time"] or parts.get("later") for parts in fitting)
+        count += bool(matches and matches[0] and not filled[0].speaker)
+        if count > max(most, others) and (comes_again or has_times):
+            most = count
+            best = shape
+    return best
+
+
+def _in_shape(lines: list[Line]) -> list[Line]:
+    """Read lines again as their shape says; a line with a day alone dates those below it."""
+    shape = _shape_of(lines)
+    if shape is None:
         return lines
-    day = ""
     read = []
+    day = ""
     for line in lines:
-        if match := layout.fullmatch(line.text):
-            time = f"{day} {match.groupdict().get('time') or ''}".strip()
-            read.append(
-                Line(line.place, line.text, time, True, match["speaker"] or "", match["content"])
-            )
+        if match := shape.fullmatch(line.text):
+            parts = match.groupdict()
+            time = f"{day} {parts['time'] or parts.get('later') or ''}".strip()
+            read.append(Line(line.place, line.text, time, True, parts["speaker"], parts["content"]))
         elif heading := _HEADING.fullmatch(line.text):
             day = re.sub(r"[^\d./-]+", "-", heading["day"]).strip("-")
         else:
-            read.append(Line(line.place, line.text, content=line.text))
+            timed = re.match(_FRONT, line.text)
+            content = line.text[timed.end() :] if timed else line.text
+            read.append(
+                line._replace(time="", is_sure=timed is not None, speaker="", content=content)
+            )
     return read
 
 
-def _shape_of(lines: list[Line]) -> re.Pattern[str] | None:
-    """Return the shape that most lines have, and whose speakers come again, if no colon tells."""
-    filled = [line for line in lines if line.text]
-    for shape in _SHAPES:
-        matches = (shape.fullmatch(line.text) for line in filled)
-        speakers = Counter(match["speaker"] for match in matches if match)
-        others = sum(bool(line.speaker) for line in filled)
-        is_usual = 5 * speakers.total() >= 2 * len(filled) and speakers.total() > 2 * others
-        if is_usual and 2 * len(speakers) <= speakers.total() + 1 and len(speakers) > 1:
-            return shape
-    return None
-
-
-def _in_blocks(lines: list[Line]) -> list[Line]:
-    """Read blocks of a time, a speaker and what is said, each on lines of its own."""
-    starts = [
-        (place, match)
+def _joined_blocks(lines: list[Line]) -> list[Line]:
+    """Put a speaker's line and the line of a time above it together, where names come again."""
+    starts = {
+        place: match["time"]
         for place, line in enumerate(lines[:-1])
         if (match := _BLOCK.fullmatch(" ".join(line.text.split())))
-    ]
-    names = Counter(lines[place + 1].text for place, _ in starts)
-    if len(starts) < 2 or names.total() - len(names) < 1 or max(map(len, names)) > 60:
-        return []
-    read: list[Line] = []
-    ends = [*(place for place, _ in starts[1:]), len(lines)]
-    for (start, match), end in zip(starts, ends, strict=True):
-        speaker = lines[start + 1]
-        if names[speaker.text] < 2 and spoken(speaker.text, True) == "":
-            continue
-        texts = [line for line in lines[start + 2 : end] if line.text]
-        read.append(Line(speaker.place, speaker.text, match["time"], True, speaker.text))
-        for line in texts:
-            if line.text == "Tapbacks:":
-                break
-            read.append(Line(line.place, line.text, content=line.text))
+    }
+    if len({lines[place + 1].text for place in starts}) >= len(starts):
+        return lines
+    read = []
+    for place, line in enumerate(lines):
+        if place in starts:
+            read.append(line._replace(text=f"{lines[place + 1].text} [{starts[place]}]"))
+        elif place - 1 not in starts:
+            read.append(line)
     return read
 
 
 def _draft(place: str, lines: list[Line], notes: Notes) -> Draft:
-    lines = _laid_out(lines)
-    sure = Counter(line.speaker for line in lines if line.speaker and line.is_sure)
+    lines = _in_shape(_joined_blocks(lines))
+    spoken = [line for line in lines if line.speaker]
     # In a chat, other lines with a colon go on with what somebody says.
-    is_chat = bool(sure) and sure.total() * 2 >= sum(bool(line.speaker) for line in lines)
+    is_chat = bool(spoken) and 2 * sum(line.is_sure for line in spoken) >= len(spoken)
+    timed = {line.speaker for line in spoken if (line.is_sure if is_chat else line.time)}
+    is_timed = 2 * sum(line.speaker in timed for line in spoken) >= len(spoken)
     turns: list[tuple[Line, list[str]]] = []
-    problems: list[Problem] = []
+    problems = [Problem(line.place, NOT_TEXT) for line in lines if not is_text(line.text)]
     for line in lines:
-        if not is_text(line.text):
-            problems.append(Problem(line.place, NOT_TEXT))
-        elif line.speaker and (line.is_sure or not is_chat or line.speaker in sure):
+        is_known = line.speaker in timed or not (is_chat or (is_timed and timed and not turns))
+        if line.speaker and is_known:
             turns.append((line, [line.content]))
-        elif _ASIDE.fullmatch(line.text) or (is_chat and _is_notice(line)):
-            notes.add("left out a line with a time but no speaker", line.place)
+        elif _ASIDE.fullmatch(line.text) or (
+            is_chat and (line.is_sure or _HEADING.fullmatch(line.text))
+        ):
+            notes.leave("a line with a time but no speaker", line.place)
         elif line.text and turns:
             turns[-1][1].append(line.text if is_chat or line.is_sure else line.content)
-        elif line.text and is_chat:
-            notes.add("left out a line before the first message", line.place)
-        elif line.text and not problems:
-            sentence = (
-                f"got {line.text[:60]!r} before any speaker, expected 'SPEAKER: text'; add "
-                "who says it"
-            )
-            problems.append(Problem(line.place, sentence))
+        elif line.text and spoken:
+            notes.leave("a line before the first message", line.place)
     if not turns and not problems:
-        sentence = "got no turn, expected at least one; remove the dialogue or add its turns"
-        problems.append(Problem(place, sentence))
-    messages = list(_messages(turns, is_chat, notes))
+        problems.append(_without_turns(place, lines))
+    messages = [_message(line, parts, is_chat) for line, parts in turns]
+    if is_chat and all(message["content"].startswith(MARK) for message in messages):
+        for message in messages:
+            message["content"] = message["content"].replace(MARK, "")
     if not is_chat:
         doubt(messages, notes)
     return Draft(place, "", messages, problems=tuple(problems))
 
 
-def _is_notice(line: Line) -> bool:
-    return line.is_sure or _HEADING.fullmatch(line.text) is not None
+def _without_turns(place: str, lines: list[Line]) -> Problem:
+    for line in filter(lambda line: line.text, lines):
+        what = f"got {line.text[:60]!r} before any speaker, expected 'SPEAKER: text'"
+        return Problem(line.place, f"{what}; add who says it")
+    return Problem(
+        place, "got no turn, expected at least one; remove the dialogue or add its turns"
+    )
 
 
-def _messages(
-    turns: list[tuple[Line, list[str]]], is_chat: bool, notes: Notes
-) -> Iterator[dict[str, Any]]:
-    """Yield what was said, without what a messenger says itself."""
-    marked = is_chat and not all(line.content.startswith(MARK) for line, _ in turns)
-    for line, parts in turns:
-        # Telephone numbers that somebody pasted have such a mark too.
-        is_number = re.fullmatch(rf"{MARK}[\d\s+()./-]*", line.content)
-        content = ""
-        if not marked or line.content[:1] != MARK or is_number:
-            content = " ".join(filter(None, (spoken(part, is_chat) for part in parts)))
-        if content or not "".join(parts):
-            # others count from the start of a recording
-            time = line.time if _HAS_DAY.search(line.time) else ""
-            yield message_of(line.place, line.speaker, content) | {"time": time}
-        else:
-            notes.add("left out a notice, or what was sent without words or deleted", line.place)
+def _message(line: Line, parts: list[str], is_chat: bool) -> dict[str, Any]:
+    message = message_of(line.place, line.speaker, "\n".join(parts))
+    # others count from the start of a recording
+    time = line.time if _HAS_DAY.search(line.time) else ""
+    return message | {"time": time, "form": "chat" if is_chat else "transcript"}
 
 
 def doubt(messages: list[dict[str, Any]], notes: Notes) -> None:
