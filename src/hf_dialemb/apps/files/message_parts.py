@@ -126,8 +126,7 @@ def message_in(
         ValueError: Its text is none.
     """
     role, name = _speaker(flat, layout, people, default)
-    why = _left_out(flat, layout, role)
-    if why:
+    if why := next(filter(None, _reasons(flat, layout, role)), ""):
         yield {"left_out": why}
     elif role:
         yield from _said(flat, layout, people, {"role": role, "name": called(name)})
@@ -161,25 +160,21 @@ def _speaker(
     return role, repaired(str(name)) if name is not None else role
 
 
-def _left_out(flat: Record, layout: Layout, role: str) -> str:
-    """Return why a message is not read; empty if it is."""
-    for path, value in flat.items():
-        if why := _of_flag(path, value):
-            return why
+def _reasons(flat: Record, layout: Layout, role: str) -> Iterator[str]:
+    """Yield why a message is not read; empty texts where a field gives no reason."""
     row = layout.row
-    if any(str(flat.get(path)).lower() in words for path, words in row.get("hidden", {}).items()):
-        return "a private note"
+    yield from (_of_flag(path, value) for path, value in flat.items())
+    hidden = row.get("hidden", {}).items()
+    if role.lower() == "supervisor" or any(str(flat.get(at)).lower() in ws for at, ws in hidden):
+        yield "a private note"
     if any(flat.get(path) for path in row.get("notices", ())):
-        return "a notice"
+        yield "a notice"
     if role.isdecimal() and row.get("roles"):
-        return f"a message whose {layout.role[0]} is {role!r}"
-    if role.lower() == "supervisor":
-        return "a private note"
+        yield f"a message whose {layout.role[0]} is {role!r}"
     for path in layout.kinds:
-        if why := _of_kind(path.rpartition("/")[2], flat.get(path), path in layout.role):
-            return why
-    is_prompt = role.lower() == "system" and layout.system_speaks
-    return f"a message of the role {role}" if is_program(role) and not is_prompt else ""
+        yield _of_kind(path.rpartition("/")[2], flat.get(path), path in layout.role)
+    if is_program(role) and not (role.lower() == "system" and layout.system_speaks):
+        yield f"a message of the role {role}"
 
 
 @cache
@@ -237,15 +232,12 @@ def _of_kind(name: str, value: Any, says_role: bool) -> str:
 def _said(
     flat: Record, layout: Layout, people: Mapping[str, Record], message: Message
 ) -> Iterator[Message]:
-    path, texts, left = "", list[str](), list[str]()
-    for at in layout.text:
-        pieces = list(parts(flat.get(at)))
-        texts = [text for kind, text in pieces if not kind and text]
-        if texts or not left:
-            left = [kind for kind, _ in pieces if kind]
-        if texts:
-            path = at
-            break
+    by_path = {at: list(parts(flat.get(at))) for at in layout.text}
+    filled = [at for at, pieces in by_path.items() if any(pieces)]
+    telling = [at for at in filled if any(text and not kind for kind, text in by_path[at])]
+    path = next(iter(telling + filled), "")
+    texts = [text for kind, text in by_path.get(path, ()) if text and not kind]
+    left = [kind for kind, _ in by_path.get(path, ()) if kind]
     left += [kind for at, value in flat.items() if value and (kind := _beside(at))]
     yield from ({"left_out": kind} for kind in left)
     content = _joined([_shown(text, layout, people) for text in texts])
