@@ -89,7 +89,7 @@ def joined(day: Any, clock: Any) -> str:
     if day.isdecimal() and (part := re.fullmatch(r"0?\.(\d+)", clock)):
         return f"{day}.{part[1]}"
     if ":" in day and ":" in clock and not clock.startswith(day):
-        return day
+        return str(day)
     return str(clock if clock.startswith(day) else f"{day} {clock}".strip())
 
 
