@@ -88,7 +88,7 @@ _NO_NAME = set(
     )
 )
 _NO_NAME |= WELL_KNOWN.keys()
-_CHECKS = {"account": iban.is_valid, "card": luhn.is_valid}
+_CHECKS: dict[str, Callable[[str], bool]] = {"account": iban.is_valid, "card": luhn.is_valid}
 
 
 def mask(
