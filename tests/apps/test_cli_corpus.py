@@ -1,7 +1,6 @@
 """The corpus commands, and dialogues as they are shown."""
 
 import os
-import shlex
 import subprocess
 import sys
 import unicodedata
@@ -109,14 +108,8 @@ def test_an_output_of_another_form_or_over_the_input_is_refused(capsys, tmp_path
     assert b"hello" in reader.communicate(timeout=60)[0]
 
 
-def test_a_closed_pipe_and_letters_that_a_terminal_lacks_are_no_errors(tmp_path):
+def test_letters_that_a_terminal_lacks_are_no_errors(tmp_path):
     command = [sys.executable, "-m", "hf_dialemb.apps.cli", "corpus"]
-    listed = f"{shlex.join(command)} list | head -1"
-    done = subprocess.run(
-        ["bash", "-c", listed], capture_output=True, text=True, check=True, timeout=120
-    )
-    assert done.stdout.startswith("| corpus")
-    assert done.stderr == ""
     command += ["show", "--corpus", write(tmp_path, {"d.jsonl": HELLO}) / "d.jsonl", "--id", "1"]
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = subprocess.run(

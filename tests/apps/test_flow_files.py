@@ -6,7 +6,6 @@ Files that read back as they were, whatever people said, and the data of the pag
 import csv
 import json
 import re
-from dataclasses import replace
 
 import numpy as np
 from flow_words import ORDER, flow_of_turns, grouped, random_flow
@@ -87,7 +86,7 @@ def test_tables_read_back_and_compute_nothing(tmp_path):
     assert (as_cell("\t=1+1"), as_cell(" plain")) == ("'=1+1", "plain")
 
 
-def test_the_page_needs_no_other_file_and_tells_settings_in_words(tmp_path):
+def test_the_page_needs_no_other_file(tmp_path):
     flow = random_flow()
     page, record = data_of(flow, tmp_path)
     assert page == data_of(flow, tmp_path)[0]
@@ -100,9 +99,6 @@ def test_the_page_needs_no_other_file_and_tells_settings_in_words(tmp_path):
     assert {
         (names[source], names[target]): count for source, target, count in record["edges"]
     } == flow.graph.edges
-    settings = {"model": "", "vectors": "0123", "names": "nearest"}
-    told = data_of(replace(flow_of_turns(ORDER), settings=settings), tmp_path)[1]["settings"]
-    assert told[1:] == [["names of states are", "their most typical utterance"]]
 
 
 def test_insights_are_told_in_sentences_in_which_names_turn_no_direction(tmp_path):

@@ -4,6 +4,7 @@ The utterance in the middle, typical phrases, and names from language models.
 """
 
 import json
+import socket
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from endpoint_server import KEY, says
 from flow_words import angles
 
+from hf_dialemb.apps.flow import language_model_names
 from hf_dialemb.apps.flow.flow import Cluster, Utterances
 from hf_dialemb.apps.flow.language_model_names import (
     LONGEST_NAME,
@@ -21,9 +23,9 @@ from hf_dialemb.apps.flow.language_model_names import (
 )
 from hf_dialemb.apps.flow.step_names import (
     LONGEST_TEXT,
+    best_phrases,
     named,
     phrase_names,
-    typical_phrases,
     with_names,
 )
 from hf_dialemb.errors import InputError
@@ -80,7 +82,7 @@ def test_clusters_are_numbered_by_role_and_falling_size(flow):
 
 
 def test_phrases_say_what_is_typical_and_are_neither_repeated_nor_empty():
-    taxi, time, thanks = typical_phrases(
+    taxi, time, thanks = best_phrases(
         [
             ["I want a taxi to the station.", "a taxi to the airport", "is there a taxi, please"],
             ["what time does it leave", "What time, please?", "tell me what time"],
@@ -90,8 +92,8 @@ def test_phrases_say_what_is_typical_and_are_neither_repeated_nor_empty():
     assert (taxi[0], time[0], thanks[0]) == ("taxi", "what time", "thank")
     rare, frequent = ["red wine"] * 2 + ["white beer"] * 9, ["bread"] * 5
     # texts weigh as often as they are said
-    assert typical_phrases([rare, frequent])[0][0] == "white beer"
-    assert typical_phrases([["?!"], ["book it"]]) == [(), ("book",)]
+    assert best_phrases([rare, frequent])[0][0] == "white beer"
+    assert best_phrases([["?!"], ["book it"]]) == [(), ("book",)]
 
 
 def test_clusters_of_one_name_are_one_named_for_three_phrases(flow):
@@ -144,8 +146,8 @@ def test_utterances_cannot_break_out_of_the_prompt():
         ("<think>they ask\nfor it</think>\nThe canonical form is: ask for it", "ask for it"),
         ("- tell \x1b[31m\u202e the   time", "tell [31m the time"),
         ("...\n***\n", ""),
-        ("word " * 30, " ".join(["word"] * 12)),
-        ("a" * 100, "a" * LONGEST_NAME),
+        ("word " * 30, " ".join(["word"] * 11) + " word…"),
+        ("a" * 100, "a" * (LONGEST_NAME - 1) + "…"),
         ("日本語の名前", "日本語の名前"),
     ],
 )
@@ -174,6 +176,16 @@ def test_clusters_without_an_answer_keep_their_names(server, flow, tmp_path, cap
     assert "3 of 4 clusters are named for the utterance in their middle" in caplog.text
     assert "*** is too long" in caplog.text
     assert KEY not in caplog.text
+
+
+def test_an_endpoint_that_hangs_is_given_up_after_a_minute(server, flow, monkeypatch, caplog):
+    assert 3 * language_model_names._TIMEOUT <= 60
+    monkeypatch.setattr(language_model_names, "_TIMEOUT", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        monkeypatch.setenv("OPENAI_BASE_URL", address)
+        assert named_by_model(flow, "api:small", None).clusters == flow.clusters
+    assert "4 of 4 clusters are named for the utterance in their middle" in caplog.text
 
 
 @pytest.mark.parametrize("spec", ["api:", "api:small", "no-such-name"])

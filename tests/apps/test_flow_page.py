@@ -154,19 +154,6 @@ def test_mouse_and_keys_open_states_and_walk_through_dialogues(opened):
     assert page.all(".node.current", "one.dataset.number") == [str(number)]
 
 
-def test_the_picture_is_dragged_and_zoomed_and_a_drag_is_no_click(opened):
-    page = opened(random_flow(), Pruning(0, 0))
-    seen = "[page.picture.x, page.picture.y, page.picture.scale]"
-    before = page.run(seen)
-    page.mouse("mousePressed", 700, 400, button="left", clickCount=1)
-    page.mouse("mouseMoved", 760, 380, button="left", buttons=1)
-    page.mouse("mouseReleased", 760, 380, button="left", clickCount=1)
-    assert np.allclose(page.run(seen), [before[0] + 60, before[1] - 20, before[2]])
-    assert page.run("location.hash") == ""
-    page.mouse("mouseWheel", 700, 400, deltaX=0, deltaY=-200)
-    page.until(f"page.picture.scale > {before[2] * 1.1}")
-
-
 def test_search_finds_states_utterances_and_dialogues(opened):
     page = opened(flow_of_turns(ORDER))
     page.press("/")
@@ -193,17 +180,6 @@ def test_sliders_change_what_is_shown_and_the_main_path_is_marked(opened):
     assert len(page.all("#path > li")) == page.run("page.flow.main.states.length") > 0
     page.run("reset.click()")
     assert page.run("page.graph.states.length") == before
-
-
-def test_a_senseless_address_is_ignored_and_an_empty_map_says_so(opened):
-    words = "state=no&edge=a%3Eb&tab=no&dialogue=%F0%9F&turn=1&constructor=1"
-    page = opened(flow_of_turns(ORDER), Pruning(0.99, 1.0), fragment=f"#{words}")
-    view = page.run("page.view")
-    assert view.pop("tab") == "map"
-    assert not any(view[name] for name in ("state", "edge", "dialogue", "turn"))
-    assert "Nothing is left" in page.all("#message")[0]
-    page.run("page.show({nodes: 0, edges: 0})")
-    assert (page.all("#message"), len(page.all(".node.state"))) == ([""], 5)
 
 
 @pytest.mark.parametrize("states", [1, 3, 30, 100])

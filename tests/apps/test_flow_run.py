@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import shutil
 from contextlib import suppress
 from pathlib import Path
@@ -12,6 +13,7 @@ from hf_dialemb.apps.cli import main
 from hf_dialemb.apps.flow.flow_folder import read_flow
 from hf_dialemb.data import write_jsonl
 from hf_dialemb.data.hub_dataset import to_dataset
+from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.storage.files import replaced_together
 
 FILES = {
@@ -69,7 +71,7 @@ def test_a_folder_of_transcripts_becomes_a_page(model, flow, made, calls, capsys
     shutil.rmtree(flow)
     run(calls, *model)
     printed = capsys.readouterr().out
-    assert printed.startswith("20 dialogues with")
+    assert printed.startswith("20 dialogues, ")
     assert "Main path, as in " in printed
     assert printed.endswith(f"Wrote {flow / 'index.html'}\n")
     stored = read_flow(flow)
@@ -99,29 +101,14 @@ def test_a_stopped_run_leaves_the_files_of_one_flow(tmp_path, monkeypatch, steps
     assert texts == [{"old"}, {"old"}, set(), {"new"}, {"new"}][steps]
 
 
-def test_dialogues_about_several_things_are_told(model, tmp_path, capsys, sample_dialogues):
-    told = (
-        "This is one flow of dialogues about several things; --by topic makes a flow of each topic"
-    )
-    write_jsonl(sample_dialogues[:20], labelled := tmp_path / "labelled.jsonl")
-    run(labelled, *model)
-    assert f"{told}, --domain NAME of one domain: banking, cinema," in capsys.readouterr().out
-    run(transcripts(tmp_path / "same", sample_dialogues[:1] * 20), *model)
-    assert told not in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (
-            ["{calls}", "--domain", "taxi"],
-            "got 'taxi', expected one that dialogues have for themselves: none",
-        ),
-        (
             ["{calls}", "--clusters", "many"],
             "--clusters: got 'many', expected a number, or one for each role",
         ),
-        (["{calls}", "--seed", "-1"], "--seed: got -1, expected 0 or more"),
+        (["{calls}", "--seed", "-1"], "seed: got -1, expected 0 or more"),
     ],
 )
 def test_what_is_wrong_is_told_in_one_sentence(made, model, tmp_path, refused, words, said):
@@ -173,14 +160,15 @@ def test_small_odd_and_very_long_input_gives_a_page(model, tmp_path, lines, caps
 
 def test_next_says_where_a_dialogue_is(made, tmp_path, capsys, refused):
     lines = (made / "calls" / "call-00.txt").read_text().splitlines()
-    part, output = tmp_path / "part.txt", tmp_path / "next.jsonl"
+    part = tmp_path / "part.txt"
     part.write_text("\n".join(lines[:3]))
     words = "next", "--flow", made / "flow", "--input", part, "--top", "1000"
-    run(*words, "--output", output)
-    record = json.loads(output.read_text())
-    assert (record["id"], len(record["states"])) == ("part", 3)
-    assert sum(each["probability"] for each in record["next"]) == pytest.approx(1)
-    assert capsys.readouterr().out.startswith(f"part: at {record['states'][-1]}, ")
+    run(*words)
+    first, *likely = capsys.readouterr().out.splitlines()
+    assert re.match(r"part: at (user|assistant)-\d+, ", first)
+    shares = [float(line.split("%")[0]) for line in likely]
+    assert shares == sorted(shares, reverse=True)
+    assert sum(shares) == pytest.approx(100, abs=1)
     words = ["flow", "next", "--input", part, "--flow", made / "calls"]
     assert "expected the output of dialemb flow" in refused(*words)
 
@@ -214,6 +202,30 @@ def test_other_dialogues_are_compared_with_all_of_a_flow(compare, tmp_path, samp
     rows = list(csv.DictReader(table.splitlines()))
     assert len(rows) > 20
     assert all(row["times in calls"] == row["times in again"] for row in rows)
+
+
+def test_parts_of_a_file_are_compared_and_a_step_that_one_leaves_out_is_told(
+    tmp_path, tiny_bert, capsys
+):
+    def call(number, agent):
+        turns = [Turn("user", "my card is lost"), Turn("assistant", "what is your address?")]
+        turns += [Turn("user", "Main Street 1"), Turn("assistant", "it is blocked now")]
+        kept = turns if agent != "Cy" else [turns[0], turns[3]]
+        return Dialogue(tuple(kept), f"{agent}-{number}", metadata={"agent": agent})
+
+    calls = tmp_path / "calls.jsonl"
+    write_jsonl([call(n, agent) for n in range(20) for agent in ("Ann", "Bo", "Cy")], calls)
+    output = tmp_path / "comparison"
+    run(calls, "--model", tiny_bert, "--output", tmp_path / "flow")
+    capsys.readouterr()
+    words = "--flow", tmp_path / "flow", "--input", calls, "--output", output
+    run("compare", *words, "--by", "agent")
+    lines = capsys.readouterr().out.splitlines()
+    cy = lines[lines.index("others: 40 dialogues; Cy: 20") + 1 :]
+    assert "mean turns: 4 to 2" in cy
+    told = 'Step: the assistant says "what is your address?", 100% to 0% of dialogues'
+    assert told in cy
+    assert sorted(path.parent.name for path in output.glob("*/transitions.csv")) == ["1", "2", "3"]
 
 
 def test_all_of_a_flow_cannot_be_compared(made, tmp_path, refused):

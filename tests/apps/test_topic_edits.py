@@ -12,10 +12,10 @@ from browser import BROWSER, Browser
 from scipy import stats
 
 import hf_dialemb
-from hf_dialemb.apps.flow.flow_comparison import holm
+from hf_dialemb.apps.flow.differences import holm, parts_of
 from hf_dialemb.apps.topics.edits import read_edits
 from hf_dialemb.apps.topics.model import with_new
-from hf_dialemb.apps.topics.topic_comparison import compared_topics, sets_of
+from hf_dialemb.apps.topics.topic_comparison import compared_topics, ends_of, lines_of
 from hf_dialemb.apps.topics.topic_groups import no_groups
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.errors import InputError
@@ -29,10 +29,10 @@ def groups():
     return no_groups(UNITS).with_more(UNITS, np.repeat([0, 1, 2], [4, 3, 2]).astype(np.int32))
 
 
-def edited(tmp_path, *entries, of=None, **more):
+def edited(tmp_path, *entries, of=None):
     path = tmp_path / "edits.yaml"
     path.write_text("".join(f"- {json.dumps(entry)}\n" for entry in entries), encoding="utf-8")
-    return read_edits(path).edited(of or groups(), UNITS, NAMES, **more)
+    return read_edits(path).edited(of or groups(), UNITS, NAMES)
 
 
 @pytest.mark.parametrize(
@@ -69,10 +69,6 @@ def test_a_topic_is_split_by_its_vectors_and_numbers_are_never_used_again(tmp_pa
     assert result.ids == ["topic-1", "topic-4", "topic-5"]
     assert result.labels.tolist() == groups().labels.tolist()
     assert np.allclose(result.means, groups().means)
-    with pytest.raises(
-        InputError, match="expected a new topic; split this one in the folder that it is of"
-    ):
-        edited(tmp_path, {"split": "topic-1"}, known=["topic-1"])
 
 
 @pytest.mark.parametrize(
@@ -93,8 +89,13 @@ def test_a_topic_is_split_by_its_vectors_and_numbers_are_never_used_again(tmp_pa
             {"delete": "topic-1", "seen": {"topic-1": "d8"}},
             "which is on topic-3 now; make the edit again",
         ),
-        ({"join": ["topic-1"]}, "got 'join', expected an edit such as"),
-        ({"delete": "topic-1", "name": "x"}, "got 'delete, name', expected an edit such as"),
+        ({"join": ["topic-1"]}, "expected an edit such as"),
+        ({"delete": "topic-1", "name": "x"}, "expected an edit such as"),
+        ({"delete": ["topic-1"]}, "expected an edit such as"),
+        ({"merge": [["topic-1"], "topic-2"]}, "expected an edit such as"),
+        ({"merge": "topic-1"}, "expected an edit such as"),
+        ({"delete": "topic-1", "seen": ["d1"]}, "expected an edit such as"),
+        (["merge"], "expected an edit such as"),
     ],
 )
 def test_an_edit_that_cannot_be_is_one_sentence(tmp_path, entry, message):
@@ -102,6 +103,27 @@ def test_an_edit_that_cannot_be_is_one_sentence(tmp_path, entry, message):
         edited(tmp_path, entry)
     assert message in str(raised.value)
     assert "edits.yaml, entry 1" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- &a [*a]",
+        "- merge: &a [topic-1]\n  seen: *a",
+        "[" * 3_000,
+        "- delete: 'x\n",
+        "\n".join(
+            f"- &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" if n else "- &a0 [x]" for n in range(9)
+        ),
+        "delete: topic-1",
+        "\x00",
+    ],
+    ids=["itself", "alias", "brackets", "quote", "billion", "mapping", "control"],
+)
+def test_a_file_of_edits_that_is_none_is_one_sentence(tmp_path, text):
+    (tmp_path / "edits.yaml").write_text(text)
+    with pytest.raises(InputError, match="list of edits"):
+        read_edits(tmp_path / "edits.yaml")
 
 
 def test_new_topics_are_unlike_the_known_and_those_take_back_what_fits():
@@ -117,18 +139,24 @@ def test_holm_corrects_p():
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
 
 
+def records(*groups, **more):
+    """Dialogues of groups, each a topic, a way to end, and how many."""
+    return [
+        {"topic": topic, "end": end, **more} for topic, end, count in groups for _ in range(count)
+    ]
+
+
 def test_topics_are_new_grow_or_end_worse_and_chance_is_neither():
-    first = [("a", "finished")] * 80 + [("b", "finished")] * 20
-    second = (
-        [("a", "finished")] * 30
-        + [("a", "cancelled")] * 20
-        + [("b", "finished")] * 25
-        + [("c", "failed")] * 25
-    )
-    comparison = compared_topics(
-        {"a": "A", "b": "B", "c": "C"}, (first, second), ("May", "June"), known=["a", "b"]
-    )
-    assert comparison.lines() == [
+    first = records(("a", "finished", 80), ("b", "finished", 20), score=4)
+    second = records(("a", "finished", 30), ("a", "cancelled", 20), score=4)
+    second += records(("b", "finished", 25), ("c", "failed", 25), score="2.5")
+    names = {"a": "A", "b": "B", "c": "C"}
+    comparison = compared_topics(names, (first, second), ("May", "June"), known=["a", "b"])
+    assert lines_of([comparison]) == [
+        "June, beside May: mean score 4 to 3.25",
+        "June, beside May: end badly 0% to 45%",
+        "June, beside May: failed 0% to 25%",
+        "June, beside May: cancelled 0% to 20%",
         "May: 100 dialogues; June: 100 dialogues",
         "New topic: C, 0% to 25% of dialogues",
         "Less: A, 80% to 50% of dialogues",
@@ -139,8 +167,14 @@ def test_topics_are_new_grow_or_end_worse_and_chance_is_neither():
     assert by_name["A"].share.p == pytest.approx(
         2 * stats.fisher_exact([[80, 20], [50, 50]]).pvalue
     )
-    same = compared_topics({"a": "A", "b": "B"}, (first, first), ("May", "June"))
+    score = comparison.ends[-1]
+    scores = [4.0] * 100, [4.0] * 50 + [2.5] * 50
+    assert score.p == pytest.approx(stats.mannwhitneyu(*scores).pvalue)
+    assert score.effect == pytest.approx(-0.5)
+    assert [part["end badly"] for part in comparison.parts] == [0, 0.45]
+    same = compared_topics(names, (first, first), ("May", "June"))
     assert same.findings() == ["No topic differs more than chance explains"]
+    assert ends_of([same]) == ["No end and no score differs more than chance explains"]
 
 
 def test_parts_are_months_or_values_of_a_column():
@@ -150,14 +184,21 @@ def test_parts_are_months_or_values_of_a_column():
             f"{n}",
             (),
             f"2026-{n % 2 + 1:02d}-03",
-            {"score": n, "team": "ab"[n > 20]},
+            {"score": n, "team": "ab"[n > 20], "agent": "xyz"[n % 3]},
         )
         for n in range(60)
     ]
-    for column, sizes in (("month", {"2026-01": 30, "2026-02": 30}), ("team", {"a": 21, "b": 39})):
-        assert {name: len(rows) for name, rows in sets_of(dialogues, column).items()} == sizes
+    sizes = {"month": [("2026-01", 30), ("2026-02", 30)], "team": [("a", 21), ("b", 39)]}
+    for column, expected in sizes.items():
+        (pair,) = parts_of(dialogues, column)
+        assert [(name, len(rows)) for name, rows in pair] == expected
+    pairs = parts_of(dialogues, "agent")
+    assert [(first, second) for (first, _), (second, _) in pairs] == [
+        ("others", name) for name in "xyz"
+    ]
+    assert all(sorted(before + after) == [*range(60)] for (_, before), (_, after) in pairs)
     with pytest.raises(InputError, match="got 0 values of 'score', expected 2 to 20"):
-        sets_of(dialogues, "score")
+        parts_of(dialogues, "score")
 
 
 @pytest.mark.slow
@@ -171,17 +212,22 @@ def test_changes_on_the_page_are_a_file_of_edits_that_does_them(tmp_path):
         for name, want in zip(NAMES, wants.tolist(), strict=True)
     ]
     found = hf_dialemb.find_topics(dialogues, vectors=UNITS, topics=3)
-    sets = [("topic-1", "finished")] * 90, [("topic-2", "failed")] * 90
+    sets = records(("topic-1", "finished", 90)), records(("topic-2", "failed", 90))
     comparison = compared_topics({"topic-1": "A", "topic-2": "B"}, sets, ("<i>May</i>", "June"))
     replace(found, comparisons=(comparison,)).page(tmp_path / "index.html")
     with Browser(tmp_path / "profile") as page:
         page.open((tmp_path / "index.html").as_uri())
         page.until("typeof page === 'object' && page.sized")
         page.run("page.show({list: 'comparison'})")
-        assert page.all("#panel .findings li")[0] == "More: B, 0% to 100% of dialogues"
+        assert page.all("#panel .findings li")[::3] == [
+            "June, beside <i>May</i>: end badly 0% to 100%",
+            "Gone: A, 100% to 0% of dialogues",
+        ]
         assert {"<i>May</i>: 0 %", "June: 0 %"} <= set(page.all("#panel .share span"))
         page.run("page.show({list: 'ends'})")
         assert page.all("#panel tbody td")[:4] == ["0 0 %", "0 0 %", "4 100 %", "0 0 %"]
+        page.run("document.querySelector('#panel td button').click()")
+        assert page.all("#panel .hit .soft") == ["d0", "d1", "d2", "d3"]
         page.run("page.show({topic: 'topic-2'})")
         page.run("document.querySelector('.edit input').value = 'lost: cards'")
         pressed = (

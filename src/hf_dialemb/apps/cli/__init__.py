@@ -9,24 +9,27 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from importlib import import_module
+from typing import Any
 
 from ... import __version__
+from ...display import visible
 from ...errors import InputError
 from ...hooks import entries
+from ...methods import register
 from ...storage.files import check_regular
 from ...storage.hardware import let_waiting_threads_sleep
-from . import flow_commands
-from .parser import Parser, check_split, unknown_argument
+from . import corpus_commands, encoder_commands, flow_commands, search_commands, topic_commands
+from .parser import Parser, add_command, add_group, fill_split, unknown_argument
 
 _COMMANDS = (
-    "encoder_commands",
-    "search_commands",
-    "topic_commands",
-    "flow_commands",
-    "corpus_commands",
+    *encoder_commands.COMMANDS,
+    *search_commands.COMMANDS,
+    *topic_commands.COMMANDS,
+    *flow_commands.COMMANDS,
+    *corpus_commands.COMMANDS,
 )
-"""The modules of the commands, in the order of the help."""
+_GROUPS = {"model": "write the card of a model", "corpus": "corpora and your own conversations"}
+"""The groups of commands; names of two words in no group are commands themselves."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,7 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         _run(words)
     except KeyboardInterrupt:
-        return _fail("interrupted; run the same command again", 130)
+        kept = "vectors that were kept are not made again"
+        return _fail(f"interrupted; run the same command again: {kept}", 130)
     except InputError as error:
         return _fail(str(error), 2)
     except BrokenPipeError:  # the reader of our output, such as head, has seen enough
@@ -57,6 +61,8 @@ def _of_libraries(error: Exception) -> str:
     text = str(error)
     if isinstance(error, MemoryError) or "t allocate memory" in text or "out of memory" in text:
         return "there is not enough memory; give fewer or shorter dialogues"
+    if isinstance(error, ModuleNotFoundError):
+        return f'the package {error.name} is missing; pip install "hf-dialemb[apps]"'
     if number := re.search(r"\(os error (\d+)\)", text):  # raised by a library in Rust
         return f"I/O: {os.strerror(int(number[1]))}; free space or change the rights, and run again"
     if "inline_container.cc" in text:  # torch.save on a full disk
@@ -67,10 +73,10 @@ def _of_libraries(error: Exception) -> str:
 
 
 def _run(words: list[str]) -> None:
-    if " ".join(words[:2]) in flow_commands.COMMANDS:
+    if " ".join(words[:2]) in {command.name for command in flow_commands.COMMANDS}:
         words = [" ".join(words[:2]), *words[2:]]
     options, rest = make_parser().parse_known_args(words)
-    if rest and "takes_settings" not in options:
+    if rest and not getattr(options, "takes_settings", False):
         known = (f"--{name.replace('_', '-')}" for name in vars(options))
         raise unknown_argument(rest[0], f"dialemb {options.command}", known)
     options.rest = rest
@@ -78,27 +84,14 @@ def _run(words: list[str]) -> None:
         if not name.startswith(("output", "query")):  # an output may well be a device
             check_regular(*(value if isinstance(value, list) else [value]))
     if file := getattr(options, "method", None):
-        _register(file)
-    check_split(options)
+        register(file)
+    fill_split(options)
     options.run(options)
     if sys.stdout is not None:
         sys.stdout.flush()  # here, where a reader that has left is noticed
 
 
-def _register(file: str) -> None:
-    if not file.endswith(".py"):
-        raise InputError(
-            f"--method: got {file}, expected the file of a method of your own (FILE.py); leave it "
-            "out"
-        )
-    from ...methods import register
-
-    register(file)
-
-
 def _fail(message: str, code: int) -> int:
-    from ...display import visible
-
     print(f"dialemb: error: {visible(' '.join(message.split()))}", file=sys.stderr)
     return code
 
@@ -115,8 +108,13 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         dest="command", required=True, metavar="command", parser_class=Parser
     )
-    for name in _COMMANDS:
-        import_module(f"{__name__}.{name}").add(commands)
+    places: dict[str, Any] = {}
+    for command in _COMMANDS:
+        group, _, name = command.name.rpartition(" ")
+        if group in _GROUPS and group not in places:
+            places[group] = add_group(commands, group, _GROUPS[group])
+        own = command._replace(name=name) if group in _GROUPS else command
+        add_command(places.get(group, commands), own)
     for _, entry in sorted(entries("commands").items()):
         entry.load()(commands)
     return parser

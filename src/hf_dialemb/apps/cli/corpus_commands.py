@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ...data import iterate_dialogues, write_jsonl
+from ...data.published import catalogue
 from ...dialogue import ROLES, Dialogue
 from ...display import counted
 from ...errors import InputError
@@ -18,16 +20,16 @@ from .parser import (
     CORPUS,
     DATA,
     READING,
-    Commands,
+    Command,
     Options,
-    add_command,
-    add_group,
     conversations,
     corpus_options,
+    loaded,
     named,
     reading_of,
     say,
 )
+from .show import find_dialogue, render_dialogue, turn_lines
 
 _CHECK = """\
 example: dialemb corpus check calls.csv --columns id=call,role=speaker,content=text
@@ -67,66 +69,14 @@ _LEAKAGE_OPTIONS: Options = {
 }
 
 
-def add(commands: Commands) -> None:
-    """Add the command and its actions."""
-    actions = add_group(commands, "corpus", "corpora and your own conversations")
-    add_command(
-        actions,
-        "candidates",
-        _candidates,
-        "hide each true response among others, so that all models rank the same candidates",
-        "example: dialemb corpus candidates multiwoz --responses assistant --output test.jsonl",
-        _CANDIDATES_OPTIONS,
-        conversations("corpus"),
-    )
-    add_command(
-        actions,
-        "list",
-        _list,
-        "list the corpora that can be read",
-        "example: dialemb corpus list",
-        {},
-    )
-    add_command(
-        actions,
-        "check",
-        _check,
-        "list every problem in a file of conversations, its line, and how to fix it",
-        _CHECK,
-        {"file": {"help": CONVERSATIONS}, **corpus_options("all")},
-    )
-    add_command(
-        actions,
-        "convert",
-        _convert,
-        "convert conversations from any form into JSONL, with roles instead of names",
-        "example: dialemb corpus convert calls.xlsx --output calls.jsonl",
-        _CONVERT_OPTIONS,
-    )
-    add_command(
-        actions,
-        "show",
-        _show,
-        "print one dialogue",
-        "example: dialemb corpus show sgd --data-dir data --id test/1_00000",
-        _SHOW_OPTIONS,
-        conversations("corpus"),
-    )
-    summary = "find what evaluation sets and training sets share, exactly or nearly"
-    add_command(actions, "leakage", _leakage, summary, _LEAKAGE, _LEAKAGE_OPTIONS)
-
-
 def _candidates(options: argparse.Namespace) -> None:
-    from ...data import load_dialogues
     from ...data.examples import draw_candidates, write_candidates
 
     if options.num_candidates < 2 or options.seed < 0:
         got = f"{options.num_candidates} and {options.seed}"
         raise InputError(f"--num-candidates and --seed: got {got}, expected at least 2 and 0")
     check_writable(options.output, options.corpus)
-    dialogues = load_dialogues(
-        options.corpus, options.data_dir, options.split, **reading_of(options)
-    )
+    dialogues = loaded(options, options.corpus)
     drawn_from = named(options, "corpus", "split", "seed", "num_candidates", "responses")
     selections = draw_candidates(dialogues, options.num_candidates, options.responses, options.seed)
     write_candidates(options.output, selections, drawn_from)
@@ -138,8 +88,6 @@ def _candidates(options: argparse.Namespace) -> None:
 
 
 def _list(options: argparse.Namespace) -> None:
-    from ...data.published import catalogue
-
     print(catalogue())
 
 
@@ -147,7 +95,6 @@ def _check(options: argparse.Namespace) -> None:
     from ..files.account import Account
     from ..files.check import SHOWN, check
     from ..files.findings import Notes
-    from .show import turn_lines
 
     kinds, counts, severe, first = Notes(), Counter[str](), Counter[str](), list[Dialogue]()
     account = Account()
@@ -180,7 +127,6 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _convert(options: argparse.Namespace) -> None:
-    from ...data.jsonl import write_jsonl
     from ..files.json_files import check_target
 
     if options.mask_names and not options.mask:
@@ -217,15 +163,11 @@ def _masked(
 
 
 def _dialogues(options: argparse.Namespace) -> Iterator[Dialogue]:
-    from ...data import iterate_dialogues
-
     more = named(options, "data_dir", "split")
     return iterate_dialogues(options.corpus, **more, **reading_of(options))
 
 
 def _show(options: argparse.Namespace) -> None:
-    from .show import find_dialogue, render_dialogue
-
     print(render_dialogue(find_dialogue(_dialogues(options), options.id)))
 
 
@@ -240,3 +182,51 @@ def _leakage(options: argparse.Namespace) -> None:
     if options.output:
         write_json_atomically(options.output, report.to_json())
         say(f"Wrote {options.output}")
+
+
+COMMANDS = (
+    Command(
+        "corpus candidates",
+        _candidates,
+        "hide each true response among others, so that all models rank the same candidates",
+        "example: dialemb corpus candidates multiwoz --responses assistant --output test.jsonl",
+        _CANDIDATES_OPTIONS,
+        (conversations("corpus"),),
+    ),
+    Command(
+        "corpus list",
+        _list,
+        "list the corpora that can be read",
+        "example: dialemb corpus list",
+        {},
+    ),
+    Command(
+        "corpus check",
+        _check,
+        "list every problem in a file of conversations, its line, and how to fix it",
+        _CHECK,
+        {"file": {"help": CONVERSATIONS}, **corpus_options("all")},
+    ),
+    Command(
+        "corpus convert",
+        _convert,
+        "convert conversations from any form into JSONL, with roles instead of names",
+        "example: dialemb corpus convert calls.xlsx --output calls.jsonl",
+        _CONVERT_OPTIONS,
+    ),
+    Command(
+        "corpus show",
+        _show,
+        "print one dialogue",
+        "example: dialemb corpus show sgd --data-dir data --id test/1_00000",
+        _SHOW_OPTIONS,
+        (conversations("corpus"),),
+    ),
+    Command(
+        "corpus leakage",
+        _leakage,
+        "find what evaluation sets and training sets share, exactly or nearly",
+        _LEAKAGE,
+        _LEAKAGE_OPTIONS,
+    ),
+)

@@ -7,15 +7,14 @@ import argparse
 import time
 from pathlib import Path
 
+from ...data import load_dialogues
 from ...errors import InputError
 from ...storage.files import check_not_read
 from .parser import (
     LOADING,
     METHOD,
-    Commands,
+    Command,
     Options,
-    add_command,
-    add_group,
     chosen_model,
     conversations,
     corpus_options,
@@ -187,68 +186,13 @@ _CARD_OPTIONS: Options = {
 }
 
 
-def add(commands: Commands) -> None:
-    """Add the commands and the group."""
-    add_command(
-        commands,
-        "demo",
-        _demo,
-        "train on a part of STAR in the package; measure, export, search and draw a flow",
-        "example: dialemb demo --output demo",
-        _DEMO_OPTIONS,
-    )
-    train = add_command(
-        commands, "train", _train, "train an encoder from dialogues", _TRAIN, _TRAIN_OPTIONS
-    )
-    train.set_defaults(takes_settings=True)
-    train.names = _recipes
-    evaluate = add_command(
-        commands,
-        "evaluate",
-        _evaluate,
-        "compare encoders on a labelled corpus",
-        _EVALUATE,
-        _EVALUATE_OPTIONS,
-        conversations("corpus"),
-    )
-    evaluate.names = _tasks
-    add_command(
-        commands,
-        "export",
-        _export,
-        "turn a trained checkpoint into a form that other libraries load, and check it",
-        "example: dialemb export --model runs/dial2vec-minilm --output published/dial2vec",
-        _EXPORT_OPTIONS,
-    )
-    add_command(
-        commands,
-        "publish",
-        _publish,
-        "publish a model, a metric or a dataset on the Hub in one commit",
-        _PUBLISH,
-        _PUBLISH_OPTIONS,
-    )
-    group = add_group(commands, "model", "write the card of a model")
-    add_command(
-        group,
-        "card",
-        _card,
-        "write the model card of an exported folder from its results",
-        _CARD,
-        _CARD_OPTIONS,
-    )
-
-
 def _demo(options: argparse.Namespace) -> None:
-    from ...data import load_dialogues
-    from ...evaluation.evaluating import evaluate
+    from ... import evaluate, extract_flow, search
     from ...evaluation.results.result_tables import markdown_table
     from ...hub.export import export
     from ...storage.pretrained import MINILM
     from ...training.arguments import make_settings
     from ...training.training_run import run_training
-    from ..flow.extract import extract_flow
-    from ..search.search import search
 
     output, max_steps, started = options.output, options.max_steps, time.perf_counter()
     if max_steps is not None and max_steps < 1:
@@ -371,3 +315,53 @@ def _card(options: argparse.Namespace) -> None:
     }
     for path in write_card(options.model, options.training, options.results, **more):
         say(f"Wrote {path}")
+
+
+COMMANDS = (
+    Command(
+        "demo",
+        _demo,
+        "train on a part of STAR in the package; measure, export, search and draw a flow",
+        "example: dialemb demo --output demo",
+        _DEMO_OPTIONS,
+    ),
+    Command(
+        "train",
+        _train,
+        "train an encoder from dialogues",
+        _TRAIN,
+        _TRAIN_OPTIONS,
+        names=_recipes,
+        takes_settings=True,
+    ),
+    Command(
+        "evaluate",
+        _evaluate,
+        "compare encoders on a labelled corpus",
+        _EVALUATE,
+        _EVALUATE_OPTIONS,
+        (conversations("corpus"),),
+        names=_tasks,
+    ),
+    Command(
+        "export",
+        _export,
+        "turn a trained checkpoint into a form that other libraries load, and check it",
+        "example: dialemb export --model runs/dial2vec-minilm --output published/dial2vec",
+        _EXPORT_OPTIONS,
+    ),
+    Command(
+        "publish",
+        _publish,
+        "publish a model, a metric or a dataset on the Hub in one commit",
+        _PUBLISH,
+        _PUBLISH_OPTIONS,
+    ),
+    Command(
+        "model card",
+        _card,
+        "write the model card of an exported folder from its results",
+        _CARD,
+        _CARD_OPTIONS,
+    ),
+)

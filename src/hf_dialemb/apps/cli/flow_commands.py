@@ -1,24 +1,24 @@
 """The commands ``dialemb flow``, ``dialemb flow next`` and ``dialemb flow compare``."""
 
 import argparse
-import json
-import re
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from ...data import load_dialogues
+from ...data.corpus_names import is_own
 from ...errors import InputError
+from ...storage.files import check_writable
 from .parser import (
     CONVERSATIONS,
     CORPUS,
     MODEL,
     READING,
-    Commands,
+    Command,
     Options,
-    add_command,
     chosen_model,
     conversations,
     corpus_options,
+    loaded,
     named,
     reading_of,
     say,
@@ -31,15 +31,10 @@ see also: dialemb flow next, dialemb flow compare"""
 _COMPARE = """\
 Dialogues that are part of the flow are compared with the rest of it, new ones with all of it.
 
-example: dialemb flow compare --flow flow/ --input after/ --output comparison/"""
-
-COMMANDS = ("flow next", "flow compare")
-"""The commands with a name of two words."""
+example: dialemb flow compare --flow flow/ --input after/ --output comparison/
+         dialemb flow compare --flow flow/ --input calls.csv --by agent"""
 
 _SETTINGS = ("clusters", "names", "nodes", "edges", "weights", "seed")
-_SEVERAL = (
-    "This is one flow of dialogues about several things; --by topic makes a flow of each topic"
-)
 _FLOW_OPTIONS: Options = {
     "--output": {"type": Path, "default": "flow", "help": "folder to write (default: flow)"},
     "--by": {
@@ -59,7 +54,6 @@ _FLOW_OPTIONS: Options = {
     "--edges": {"type": float, "help": "leave out transitions that weigh less than this"},
     "--weights": {"help": "what transitions weigh: max, max-out or prob-out (default: max-out)"},
     "--seed": {"type": int, "default": 0, "help": "for random draws (default: 0)"},
-    "--domain": {"help": "only dialogues with this domain and no other"},
     **MODEL,
     **corpus_options("all"),
 }
@@ -67,7 +61,6 @@ _FLOW_NEXT_OPTIONS: Options = {
     "--flow": {"type": Path, "required": True, "help": "output of dialemb flow"},
     "--input": {"required": True, "help": CONVERSATIONS},
     "--top": {"type": int, "default": 5, "help": "how many actions (default: 5)"},
-    "--output": {"type": Path, "help": "also write them here (JSONL)"},
     **READING,
 }
 _FLOW_COMPARE_OPTIONS: Options = {
@@ -78,86 +71,27 @@ _FLOW_COMPARE_OPTIONS: Options = {
         "default": "comparison",
         "help": "folder to write (default: comparison)",
     },
-    "--domain": {"help": "only dialogues with this domain and no other"},
+    "--by": {"help": "compare the dialogues with each other: month, or a column such as team"},
     **corpus_options("all"),
 }
 
 
-def add(commands: Commands) -> None:
-    """Add the commands to those of ``dialemb``."""
-    add_command(
-        commands,
-        "flow",
-        _build,
-        "find the workflow that conversations follow, and write a web page of it",
-        _FLOW,
-        _FLOW_OPTIONS,
-        conversations("input", CONVERSATIONS),
-    )
-    add_command(
-        commands,
-        "flow next",
-        _next,
-        "say where unfinished dialogues stand in a flow, and what is likely to come next",
-        "example: dialemb flow next --flow flow/ --input call.txt",
-        _FLOW_NEXT_OPTIONS,
-    )
-    add_command(
-        commands,
-        "flow compare",
-        _compare,
-        "compare two sets of dialogues by the states of a flow: before and after",
-        _COMPARE,
-        _FLOW_COMPARE_OPTIONS,
-    )
-
-
 def _build(options: argparse.Namespace) -> None:
     from ..flow.extract import FlowSettings, check_output, extract_flow
+    from ..topics.topics import remove_topics
 
-    try:
-        options.clusters = _by_role(options.clusters)
-        settings = named(options, *_SETTINGS)
-        FlowSettings(**settings)
-        model = chosen_model(options, options.model, "action")
-        dialogues = _dialogues(options)
-        if options.by == "topic" or (options.by is None and _is_mixed(options, dialogues)):
-            return _by_topic(options, dialogues, model, settings)
-        check_output(options.output, options.input)
-        title = f"{_name(options)}, {options.domain}" if options.domain else _name(options)
-        flow = extract_flow(dialogues, model, output=options.output, title=title, **settings)
-    except InputError as error:
-        message = re.sub(r"\bfield (clusters|nodes|edges|seed)\b", r"--\1", str(error))
-        raise InputError(message) from None
-    for line in (*flow.lines(), *_several(dialogues), f"Wrote {options.output / 'index.html'}"):
+    options.clusters = _by_role(options.clusters)
+    settings = named(options, *_SETTINGS)
+    FlowSettings(**settings)
+    model = chosen_model(options, options.model, "action")
+    dialogues = loaded(options, options.input)
+    if options.by == "topic" or (options.by is None and _is_mixed(options, dialogues)):
+        return _by_topic(options, dialogues, model, settings)
+    check_output(options.output, options.input)
+    flow = extract_flow(dialogues, model, output=options.output, title=_name(options), **settings)
+    for line in (*flow.lines(), f"Wrote {options.output / 'index.html'}"):
         say(line)
-    from ..topics.topics import remove_topics  # slow to import
-
     remove_topics(options.output)  # of a run by topic
-
-
-def _dialogues(options: argparse.Namespace) -> list[Any]:
-    """Load the dialogues, or those of a domain."""
-    from ...data import load_dialogues
-
-    dialogues = load_dialogues(
-        options.input, **named(options, "data_dir", "split"), **reading_of(options)
-    )
-    kept = [
-        dialogue
-        for dialogue in dialogues
-        if options.domain is None or dialogue.domains == (options.domain,)
-    ]
-    if not kept:
-        counts = Counter(
-            dialogue.domains[0] for dialogue in dialogues if len(dialogue.domains) == 1
-        )
-        known = ", ".join(f"{name} ({count:,})" for name, count in counts.most_common())
-        raise InputError(
-            f"--domain: got '{options.domain}', expected one that dialogues have for themselves: "
-            f"{known or 'none, they have no domains'}"
-        )
-    return kept
 
 
 def _name(options: argparse.Namespace) -> str:
@@ -166,37 +100,18 @@ def _name(options: argparse.Namespace) -> str:
 
 def _is_mixed(options: argparse.Namespace, dialogues: list[Any]) -> bool:
     """Return whether a user's own file is about several things, and no option asks for one flow."""
-    from ...data.corpus_names import is_own
     from ..flow.extract import about_several_things
 
-    if options.clusters or options.domain:
-        return False
-    if not is_own(options.input) or not about_several_things(dialogues):
-        return False
-    say("These dialogues are about several things: one flow a topic (--by all: one flow for all)")
-    return True
-
-
-def _several(dialogues: list[Any]) -> list[str]:
-    """Return a hint where one flow is of dialogues about several things.
-
-    Their domains tell, or else their words.
-    """
-    from ..flow.extract import about_several_things
-
-    domains = sorted({name for dialogue in dialogues for name in dialogue.domains})
-    if len(domains) > 1:
-        return [f"{_SEVERAL}, --domain NAME of one domain: {', '.join(domains)}"]
-    if domains or not about_several_things(dialogues):
-        return []
-    return [_SEVERAL]
+    is_mixed = not options.clusters and is_own(options.input) and about_several_things(dialogues)
+    if is_mixed:
+        say("These dialogues are about several things: one flow a topic (--by all: one for all)")
+    return is_mixed
 
 
 def _by_topic(
     options: argparse.Namespace, dialogues: list[Any], model: object, settings: dict[str, Any]
 ) -> None:
     from ...encoders import load_encoder
-    from ...storage.files import check_writable
     from ..flow.flow_folder import remove_report
     from ..topics.model import find_topics
     from ..topics.topics import FEWEST, FLOWS, PAGE
@@ -237,35 +152,48 @@ def _by_role(text: str | None) -> int | dict[str, int] | None:
 
 
 def _next(options: argparse.Namespace) -> None:
-    from ...data import load_dialogues
-    from ...storage.files import check_writable, write_text_atomically
     from ..flow.extract import short
     from ..flow.new_dialogues import next_in_dialogues
 
-    if options.output is not None:
-        check_writable(options.output, options.input)
-    records = []
     dialogues = load_dialogues(options.input, **reading_of(options))
     for name, clusters, actions in next_in_dialogues(options.flow, dialogues, options.top):
         say(f"{short(name)}: at {clusters[-1].id}, {short(clusters[-1].name)}")
-        likely = []
         for action in actions:
             say(f"  {action.probability:6.1%}  {action.state[1]}  {short(action.name)}")
-            likely.append(
-                {"state": action.state[1], "name": action.name, "probability": action.probability}
-            )
-        records.append({"id": name, "states": [cluster.id for cluster in clusters], "next": likely})
-    if options.output is not None:
-        text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
-        write_text_atomically(options.output, text)
-        say(f"Wrote {options.output}")
 
 
 def _compare(options: argparse.Namespace) -> None:
-    from ...storage.files import check_writable
     from ..flow.flow_comparison import TRANSITIONS, compare_with
 
     for name in ("index.html", TRANSITIONS):
         check_writable(options.output / name, options.flow / "index.html", options.input)
-    for line in compare_with(options.flow, _dialogues(options), options.output, _name(options)):
+    dialogues = loaded(options, options.input)
+    name = _name(options)
+    for line in compare_with(options.flow, dialogues, options.output, name, options.by):
         say(line)
+
+
+COMMANDS = (
+    Command(
+        "flow",
+        _build,
+        "find the workflow that conversations follow, and write a web page of it",
+        _FLOW,
+        _FLOW_OPTIONS,
+        (conversations("input", CONVERSATIONS),),
+    ),
+    Command(
+        "flow next",
+        _next,
+        "say where unfinished dialogues stand in a flow, and what is likely to come next",
+        "example: dialemb flow next --flow flow/ --input call.txt",
+        _FLOW_NEXT_OPTIONS,
+    ),
+    Command(
+        "flow compare",
+        _compare,
+        "compare two sets of dialogues by the states of a flow: before and after",
+        _COMPARE,
+        _FLOW_COMPARE_OPTIONS,
+    ),
+)

@@ -3,9 +3,13 @@
 import argparse
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
+from ...data import CORPORA, load_dialogues
+from ...data.corpus import ALL
+from ...data.corpus_names import is_own, with_split
 from ...data.reading_options import OPTIONS
+from ...display import visible
 from ...errors import InputError, nearest
 
 Options: TypeAlias = Mapping[str, Mapping[str, Any]]
@@ -74,42 +78,38 @@ def unknown_argument(got: str, program: str, known: Iterable[str]) -> InputError
     return InputError(f"unknown argument '{got}'; see '{program} --help'.{nearest(got, known)}")
 
 
-def add_command(
-    commands: Commands,
-    name: str,
-    run: Callable[[argparse.Namespace], None],
-    summary: str,
-    epilog: str,
-    options: Options,
-    *one_of: Options,
-) -> Parser:
-    """Add a command that calls ``run``.
+class Command(NamedTuple):
+    """A command of ``dialemb``, or of a group of commands."""
 
-    Args:
-        commands: The commands to add to.
-        name: Its name; commands of two words are not listed.
-        run: What it does with its options.
-        summary: What stands in the list of commands and above its help.
-        epilog: What stands below its help.
-        options: Its options, as ``add_argument`` takes them, by their names.
-        *one_of: Further options, of each of which exactly one must be given.
-    """
+    name: str  # of a group's command the group's name comes first
+    run: Callable[[argparse.Namespace], None]
+    summary: str  # what stands in the list of commands and above its help
+    epilog: str  # what stands below its help
+    options: Options  # as ``add_argument`` takes them, by their names
+    one_of: tuple[Options, ...] = ()  # of each of which exactly one must be given
+    names: Callable[[], str] = str  # what ends its help
+    takes_settings: bool = False  # whether further words are settings
+
+
+def add_command(commands: Commands, command: Command) -> None:
+    """Add a command; one with a name of two words is not listed."""
+    name, summary = command.name, command.summary
     listed: dict[str, Any] = {} if " " in name else {"help": summary}
     parser = commands.add_parser(
         name,
         description=f"{summary[0].upper()}{summary[1:]}.",
-        epilog=epilog,
+        epilog=command.epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         **listed,
     )
-    parser.set_defaults(run=run)
-    for option, how in options.items():
+    parser.names = command.names
+    parser.set_defaults(run=command.run, takes_settings=command.takes_settings)
+    for option, how in command.options.items():
         parser.add_argument(option, **how)
-    for several in one_of:
+    for several in command.one_of:
         group = parser.add_mutually_exclusive_group(required=True)
         for names, how in several.items():
             group.add_argument(*names.split(), **how)
-    return parser
 
 
 def add_group(commands: Commands, name: str, summary: str) -> Any:
@@ -138,8 +138,6 @@ def corpus_options(split: str) -> Options:
 
 def say(line: str) -> None:
     """Print a line of a command that goes on working; names in it cannot command the terminal."""
-    from ...display import visible
-
     letters = (letter if letter in "\n\t" else visible(letter) for letter in line)
     print("".join(letters), flush=True)
 
@@ -191,25 +189,22 @@ def model_and_vectors(options: argparse.Namespace, dialogues: Any, corpus: str) 
     return stored.source.model, stored.of_dialogues(dialogues, corpus)
 
 
-def check_split(options: argparse.Namespace) -> None:
-    """Fill in the default split, and refuse a split of a file, which is read whole."""
-    if "split" not in options:
-        return
-    from ...data import CORPORA
-    from ...data.corpus import ALL
-    from ...data.corpus_names import check_no_split, is_own, with_split
-
-    given = None if isinstance(options.split, DefaultSplit) else options.split
+def fill_split(options: argparse.Namespace) -> None:
+    """Fill in the default split of a corpus; a file of one's own is read whole."""
     for name in ("corpus", "file", "input"):
         corpus = getattr(options, name, None)
-        if corpus and corpus not in CORPORA and is_own(corpus):
-            check_no_split(corpus, given)
-            options.split = ALL
-        elif corpus and with_split(corpus)[0] != corpus:  # such as sgd/test
-            known, options.split = with_split(corpus, given)
+        if corpus and isinstance(getattr(options, "split", None), DefaultSplit):
+            known, split = with_split(corpus)  # such as sgd/test
+            whole = known not in CORPORA and is_own(known)
             setattr(options, name, known)
+            options.split = split or (ALL if whole else str(options.split))
 
 
 def reading_of(options: argparse.Namespace) -> dict[str, Any]:
     """Return how files are to be read, for functions that take the options of `load_dialogues`."""
     return named(options, *OPTIONS)
+
+
+def loaded(options: argparse.Namespace, source: str) -> Any:
+    """Load the dialogues of a corpus as the options say."""
+    return load_dialogues(source, options.data_dir, options.split, **reading_of(options))

@@ -17,12 +17,12 @@ from .parser import (
     METHOD,
     MODEL,
     READING,
-    Commands,
+    Command,
     Options,
-    add_command,
     chosen_model,
     conversations,
     corpus_options,
+    loaded,
     named,
     reading_of,
     say,
@@ -89,47 +89,6 @@ _RANK_OPTIONS: Options = {
 }
 
 
-def add(commands: Commands) -> None:
-    """Add the commands."""
-    add_command(
-        commands,
-        "embed",
-        _embed,
-        "turn conversations into vectors, in a Parquet file; run again, it goes on",
-        "example: dialemb embed calls.csv --output vectors.parquet",
-        _EMBED_OPTIONS,
-        conversations("input", CONVERSATIONS),
-    )
-    add_command(
-        commands,
-        "search",
-        _search,
-        "find what was said, in words",
-        _SEARCH,
-        _SEARCH_OPTIONS,
-        {
-            **conversations("corpus"),
-            "--index": {"type": Path, "help": "an index made by dialemb index, instead"},
-        },
-    )
-    add_command(
-        commands,
-        "index",
-        _index,
-        "keep conversations in a folder; run again, it embeds what is new",
-        _INDEX,
-        _INDEX_OPTIONS,
-    )
-    add_command(
-        commands,
-        "rank",
-        _rank,
-        "rank a pool of responses: which should come next in a dialogue?",
-        _RANK,
-        _RANK_OPTIONS,
-    )
-
-
 def _embed(options: argparse.Namespace) -> None:
     from ..search.embed import embed_file
 
@@ -155,7 +114,6 @@ def _search(options: argparse.Namespace) -> None:
 
 def _index_of(options: argparse.Namespace) -> TurnIndex:
     """Return the index that is asked, or one of the turns of a corpus."""
-    from ...data import load_dialogues
     from ..search.search import kept_index, numbered
     from ..search.turn_index import TurnIndex
 
@@ -165,7 +123,7 @@ def _index_of(options: argparse.Namespace) -> TurnIndex:
     if Path(options.corpus).is_file():
         return kept_index(Path(options.corpus), model, **reading)
     index = TurnIndex(encoder=model)
-    index.add(numbered(load_dialogues(options.corpus, options.data_dir, options.split, **reading)))
+    index.add(numbered(loaded(options, options.corpus)))
     return index
 
 
@@ -202,3 +160,42 @@ def _rank(options: argparse.Namespace) -> None:
         (print if options.output is None else say)(line)
     if options.output:
         say(f"Wrote {options.output}")
+
+
+COMMANDS = (
+    Command(
+        "embed",
+        _embed,
+        "turn conversations into vectors, in a Parquet file; run again, it goes on",
+        "example: dialemb embed calls.csv --output vectors.parquet",
+        _EMBED_OPTIONS,
+        (conversations("input", CONVERSATIONS),),
+    ),
+    Command(
+        "search",
+        _search,
+        "find what was said, in words",
+        _SEARCH,
+        _SEARCH_OPTIONS,
+        (
+            {
+                **conversations("corpus"),
+                "--index": {"type": Path, "help": "an index made by dialemb index, instead"},
+            },
+        ),
+    ),
+    Command(
+        "index",
+        _index,
+        "keep conversations in a folder; run again, it embeds what is new",
+        _INDEX,
+        _INDEX_OPTIONS,
+    ),
+    Command(
+        "rank",
+        _rank,
+        "rank a pool of responses: which should come next in a dialogue?",
+        _RANK,
+        _RANK_OPTIONS,
+    ),
+)

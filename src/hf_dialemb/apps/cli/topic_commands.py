@@ -5,17 +5,16 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError
+from ...storage.files import check_writable
 from .parser import (
     CONVERSATIONS,
     MODEL,
-    Commands,
+    Command,
     Options,
-    add_command,
     conversations,
     corpus_options,
+    loaded,
     model_and_vectors,
-    named,
-    reading_of,
     say,
 )
 
@@ -51,30 +50,17 @@ _TOPICS_OPTIONS: Options = {
 }
 
 
-def add(commands: Commands) -> None:
-    """Add the command."""
-    add_command(
-        commands,
-        "topics",
-        _run,
-        "find what conversations are about, without labels: topics with names, on a web page",
-        _EPILOG,
-        _TOPICS_OPTIONS,
-        conversations("input", CONVERSATIONS),
-    )
-
-
 def _run(options: argparse.Namespace) -> None:
-    from ...data import load_dialogues
-    from ...storage.files import check_writable
+    from ..flow.differences import parts_of
     from ..topics.edits import EDITS, NO_EDITS, read_edits
+    from ..topics.topic_comparison import lines_of
     from ..topics.topics import PAGE
 
     output = _checked_output(options)
-    dialogues = load_dialogues(
-        options.input, **named(options, "data_dir", "split"), **reading_of(options)
-    )
+    dialogues = loaded(options, options.input)
     check_writable(output / PAGE, options.input, options.vectors or "")
+    if options.compare:
+        parts_of(dialogues, options.compare)  # before all that takes longer
     if options.segments:
         dialogues = _parts(options, dialogues)
     place = options.edits or output / EDITS
@@ -87,11 +73,10 @@ def _run(options: argparse.Namespace) -> None:
         topics = topics.save_flows(output)
     if options.earlier:
         topics = topics.compared_with(options.earlier)
-    elif options.compare:
+    if options.compare:
         topics = topics.compared(options.compare)
-    for comparison in topics.comparisons:
-        for line in comparison.lines():
-            say(line)
+    for line in lines_of(topics.comparisons) if topics.comparisons else []:
+        say(line)
     topics.save(output)
     say(f"Wrote {output / PAGE}: {topics.counts}")
     if options.topics is None and not options.earlier:
@@ -113,15 +98,11 @@ def _parts(options: argparse.Namespace, dialogues: Any) -> Any:
 
 
 def _checked_output(options: argparse.Namespace) -> Path:
-    """Return the folder to write, which is not the one of ``--from``.
-
-    Options that decide nothing beside ``--from`` are refused.
-    """
+    """Return the folder to write, which is not the one of ``--from``."""
     if not options.earlier:
         return options.output or Path("topics")
-    for other in ("topics", "compare"):
-        if getattr(options, other) is not None:
-            raise InputError(f"got --from and --{other}, expected one of them; leave one out")
+    if options.topics is not None:
+        raise InputError("got --from and --topics, expected one of them; leave one out")
     output: Path = options.output or Path(f"{options.earlier}-{Path(options.input).stem}")
     if output.resolve() == options.earlier.resolve():
         raise InputError(
@@ -148,3 +129,15 @@ def _topics_of(options: argparse.Namespace, dialogues: Any, cache: Path, edits: 
     if options.earlier:
         return load_topics(options.earlier, model).update(dialogues, vectors=vectors, **more)
     return find_topics(dialogues, model, vectors=vectors, topics=options.topics, **more)
+
+
+COMMANDS = (
+    Command(
+        "topics",
+        _run,
+        "find what conversations are about, without labels: topics with names, on a web page",
+        _EPILOG,
+        _TOPICS_OPTIONS,
+        (conversations("input", CONVERSATIONS),),
+    ),
+)

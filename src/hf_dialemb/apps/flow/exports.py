@@ -2,9 +2,9 @@
 
 import csv
 import io
-import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from ...display import visible
 from ...storage.files import write_atomically, write_text_atomically
@@ -15,20 +15,59 @@ CLUSTERS, ENDS = "clusters.csv", "ends.csv"
 
 _NO_CHARACTERS = str.maketrans("\ufffe\uffff", "\ufffd\ufffd")  # no XML may hold them
 _FORMULA = ("=", "+", "-", "@")  # the beginning of a cell that a spreadsheet computes
+_WIDTH = 18  # of columns, in characters
 
-logger = logging.getLogger(__name__)
+
+class Share(float):
+    """A number in ``[0, 1]`` that a workbook shows in percent."""
+
+
+class Id(str):
+    """A name that no table changes, but for an apostrophe before what would be a formula."""
 
 
 def write_tables(flow: Flow, folder: Path) -> None:
     """Write ``clusters.csv``, a row for each cluster, and ``ends.csv``, one for each dialogue."""
-    for name, text in ((CLUSTERS, _clusters(flow)), (ENDS, _ends(flow))):
-        # Lone surrogates, which no file can hold, are replaced.
-        write_text_atomically(folder / name, text.encode("utf-8", "replace").decode("utf-8"))
+    clusters = [
+        {
+            "id": own.id,
+            "role": own.role,
+            "name": own.name,
+            "utterances": own.size,
+            "phrases": " | ".join(own.phrases),
+            "examples": " | ".join(own.examples),
+        }
+        for own in flow.clusters
+    ]
+    end_of = {name: end for end in ends(flow) for name in end.dialogues}
+    ended = [
+        {
+            "dialogue": Id(name),
+            "end": end_of[name].kind,
+            "state": end_of[name].state[1],
+            "name": flow.by_state[end_of[name].state].name,
+        }
+        for name in flow.utterances.dialogues
+    ]
+    write_table(folder / CLUSTERS, clusters)
+    write_table(folder / ENDS, ended)
+
+
+def write_table(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
+    """Write rows with the same columns as CSV; see `cell_of`."""
+    file, lines = io.StringIO(), (map(cell_of, row.values()) for row in rows)
+    csv.writer(file, lineterminator="\n").writerows([map(as_cell, rows[0]), *lines])
+    # Lone surrogates, which no file can hold, are replaced.
+    write_text_atomically(path, file.getvalue().encode("utf-8", "replace").decode("utf-8"))
 
 
 def line_of(text: str) -> str:
     """Return a text as one line that any file can hold; invisible characters become escapes."""
-    return visible(" ".join(text.split())).translate(_NO_CHARACTERS)
+    return _legal(" ".join(text.split()))
+
+
+def _legal(text: str) -> str:
+    return visible(text).translate(_NO_CHARACTERS)
 
 
 def as_cell(text: str) -> str:
@@ -37,60 +76,42 @@ def as_cell(text: str) -> str:
     return f"'{line}" if line.startswith(_FORMULA) else line
 
 
-def table_of(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a table as CSV; see `as_cell` for texts."""
-    file = io.StringIO()
-    csv.writer(file, lineterminator="\n").writerows([head, *rows])
-    return file.getvalue()
-
-
-def cell_of(value: object) -> object:
+def cell_of(value: Any) -> Any:
     """Return a value as a cell: numbers as they are, texts and lists of them by `as_cell`.
 
     None becomes an empty cell.
     """
+    if isinstance(value, Id):
+        return f"'{value}" if value.startswith(_FORMULA) else str(value)
     if isinstance(value, tuple | list):
-        value = "; ".join(value)
+        value = "; ".join(map(str, value))
     if value is None:
         return ""
     return as_cell(value) if isinstance(value, str) else value
 
 
 def write_workbook(path: Path, sheets: Mapping[str, Sequence[Mapping[str, object]]]) -> None:
-    """Write tables as sheets of a workbook, in which no cell is a formula.
+    """Write tables as sheets of a workbook, in which no cell is a formula."""
+    from openpyxl import Workbook
+    from openpyxl.cell import WriteOnlyCell
+    from openpyxl.styles import Font
 
-    Warn where openpyxl is missing.
-    """
-    try:
-        from openpyxl import Workbook
-    except ImportError:
-        logger.warning(
-            '%s: not written, which needs openpyxl; pip install "hf-dialemb[apps]"', path
-        )
-        return
+    def cell(sheet: Any, value: object, bold: bool = False) -> Any:
+        shown = cell_of(value)
+        made = WriteOnlyCell(sheet, _legal(shown) if isinstance(shown, str) else shown)
+        if bold:
+            made.font = Font(bold=True)
+        if isinstance(value, Share):
+            made.number_format = "0.0%"
+        return made
+
     book = Workbook(write_only=True)
     for name, rows in sheets.items():
         sheet = book.create_sheet(name)
-        sheet.freeze_panes = "A2"
-        sheet.append(list(rows[0]))
+        sheet.freeze_panes = "B2"
+        sheet.sheet_format.defaultColWidth = _WIDTH
+        columns = list(dict.fromkeys(column for row in rows for column in row))
+        sheet.append([cell(sheet, column, bold=True) for column in columns])
         for row in rows:
-            sheet.append([cell_of(value) for value in row.values()])
+            sheet.append([cell(sheet, row.get(column)) for column in columns])
     write_atomically(path, book.save)
-
-
-def _ends(flow: Flow) -> str:
-    end_of = {name: end for end in ends(flow) for name in end.dialogues}
-    rows = []
-    for name in flow.utterances.dialogues:
-        cluster = flow.by_state[end_of[name].state]
-        rows.append([as_cell(name), end_of[name].kind, cluster.id, as_cell(cluster.name)])
-    return table_of(["dialogue", "end", "state", "name"], rows)
-
-
-def _clusters(flow: Flow) -> str:
-    rows = []
-    for cluster in flow.clusters:
-        texts = " | ".join(cluster.phrases), " | ".join(cluster.examples)
-        role, name, phrases, examples = map(as_cell, (cluster.role, cluster.name, *texts))
-        rows.append([cluster.id, role, name, cluster.size, phrases, examples])
-    return table_of(["id", "role", "name", "utterances", "phrases", "examples"], rows)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ...data import load_dialogues
 from ...data.reading_options import OPTIONS
 from ...dialogue import Dialogue
-from ...display import counted, data_frame, visible
+from ...display import data_frame, visible
 from ...encoders import Encoder, load_encoder
 from ...encoders.embedding_cache import RememberingEncoder
 from ...errors import InputError
@@ -94,19 +94,16 @@ class ExtractedFlow:
         """
         import networkx
 
-        flow, graph = self.flow, networkx.DiGraph()
-        shown = pruned(flow.graph, self.pruning)
+        flow, graph, shown = self.flow, networkx.DiGraph(), pruned(self.flow.graph, self.pruning)
         count = len(flow.trajectories)
         for _, name in (START, END):
             graph.add_node(name, role="", name=name.strip("[]"), count=count, shown=True)
-        for cluster in flow.clusters:
-            facts = {"role": cluster.role, "name": cluster.name, "count": cluster.size}
-            graph.add_node(cluster.id, **facts, shown=cluster.state in shown.nodes)
+        for own in flow.clusters:
+            is_shown = own.state in shown.nodes
+            graph.add_node(own.id, role=own.role, name=own.name, count=own.size, shown=is_shown)
         for edge, count in flow.graph.edges.items():
-            share = flow.graph.shares[edge]
-            graph.add_edge(
-                edge[0][1], edge[1][1], count=count, probability=share, shown=edge in shown.edges
-            )
+            facts = {"count": count, "probability": flow.graph.shares[edge]}
+            graph.add_edge(edge[0][1], edge[1][1], **facts, shown=edge in shown.edges)
         return graph
 
     @property
@@ -127,8 +124,7 @@ class ExtractedFlow:
         Its size, how clusters were chosen, what is shown, and the main path.
         """
         flow, pruning = self.flow, self.pruning
-        dialogues = len(flow.utterances.dialogues)
-        yield f"{dialogues:,} dialogues with {len(flow.utterances):,} utterances"
+        yield flow.counts
         yield from (f"{role}: {sentence}" for role, sentence in self.choices.items())
         graph = pruned(flow.graph, pruning)
         options = f"--nodes {pruning.nodes:g} --edges {pruning.edges:g} --weights {pruning.weights}"
@@ -140,17 +136,11 @@ class ExtractedFlow:
         yield f"Shown are {sizes} ({options})"
         main = typical_path(flow)
         yield f"Main path, as in {short(main.dialogue)}:"
-        steps = (
-            f"  {state[0]}: {short(text)}"
-            for state, text in zip(main.states, main.texts, strict=True)
-        )
-        yield from main.with_gaps(steps, "  …")
+        for state, text in zip(main.states, main.texts, strict=True):
+            yield f"  {state[0]}: {short(text)}"
 
     def __repr__(self) -> str:
-        utterances = self.flow.utterances
-        sizes = len(utterances.dialogues), len(utterances), len(self.flow.clusters)
-        counts = map(counted, sizes, ("dialogue", "utterance", "state"))
-        return f"{self.flow.title}: {', '.join(counts)}"
+        return f"{self.flow.title}: {self.flow.counts}"
 
 
 def extract_flow(

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...dialogue import Dialogue
+from ...display import counted
 from ...errors import InputError
 from .graph import END, START, FlowGraph, State, transition_graph
 
@@ -57,7 +58,6 @@ class Cluster:
     size: int  # its number of utterances, at least 1
     phrases: tuple[str, ...] = ()  # the most typical first
     examples: tuple[str, ...] = ()  # different texts of its utterances, the most typical first
-    failed: bool = False  # whether most utterances say that something failed
 
     @property
     def state(self) -> State:
@@ -75,6 +75,12 @@ class Flow:
     clusters: tuple[Cluster, ...]  # C of them, with different ids
     # everything that decided the result, as JSON has it
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def counts(self) -> str:
+        """The numbers of dialogues, utterances and states, in words."""
+        sizes = len(self.utterances.dialogues), len(self.utterances), len(self.clusters)
+        return ", ".join(map(counted, sizes, ("dialogue", "utterance", "state")))
 
     @cached_property
     def trajectories(self) -> tuple[tuple[State, ...], ...]:

@@ -32,11 +32,9 @@ _FEWEST = 5  # clusters that they make without a knee
 _SAME = 1e-7  # a distance below this is rounding
 
 Merges = NDArray[np.float64]
-"""Merges in the form of scipy's linkage, ``(L - 1, 4)``.
+"""Merges of L leaves, ``(L - 1, 3)``: a leaf of each of two clusters, and their distance.
 
-Two clusters, their distance in ``[0, 2]``, their weight.
-
-Leaves are 0 to L - 1, the result of row r is L + r; distances ascend."""
+Distances are in ``[0, 2]`` and ascend."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,27 +226,8 @@ def average_linkage(means: NDArray[Any], weights: NDArray[Any]) -> Merges:
         distances[gone] = np.inf
         sizes[kept] += sizes[gone]
         alive[gone] = False
-    return _ascending(pairs, heights, np.asarray(weights, dtype=np.float64))
-
-
-def _ascending(
-    pairs: NDArray[np.intp], heights: NDArray[np.float64], weights: NDArray[np.float64]
-) -> Merges:
-    """Sort merges by distance, and number clusters accordingly."""
-    from scipy.cluster.hierarchy import DisjointSet
-
-    leaves, joined = len(weights), DisjointSet(range(len(weights)))
-    # of the cluster that has a leaf for its root
-    numbers, sizes = list(range(leaves)), weights.tolist()
-    merges = np.zeros((leaves - 1, 4))
-    for row, place in enumerate(np.argsort(heights, kind="stable")):
-        roots = [joined[leaf] for leaf in pairs[place].tolist()]
-        size = sum(sizes[root] for root in roots)
-        merges[row] = *sorted(numbers[root] for root in roots), heights[place], size
-        joined.merge(*roots)
-        root = joined[roots[0]]
-        numbers[root] = leaves + row
-        sizes[root] = size
+    order = np.argsort(heights, kind="stable")
+    merges: Merges = np.hstack([pairs[order].astype(np.float64), heights[order, None]])
     return merges
 
 
@@ -257,11 +236,14 @@ def cut(merges: Merges, number: int) -> NDArray[np.int32]:
 
     Clusters are numbered by their first leaves.
     """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     leaves = len(merges) + 1
-    owner = np.arange(2 * leaves - 1)
-    for row in reversed(range(leaves - number)):  # so that an owner's owner is known
-        owner[merges[row, :2].astype(np.intp)] = owner[leaves + row]
-    return in_order(owner[:leaves].tolist())
+    made = merges[: leaves - number, :2].astype(np.intp)
+    joined = coo_array((np.ones(len(made)), made.T), shape=(leaves, leaves))
+    labels: NDArray[np.int32] = connected_components(joined, directed=False)[1]
+    return labels
 
 
 def number_below(merges: Merges, threshold: float) -> int:

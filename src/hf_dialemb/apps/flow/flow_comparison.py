@@ -6,10 +6,8 @@ What is new, how they end, and how they go.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from math import floor
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +17,9 @@ from numpy.typing import NDArray
 from ...data import load_dialogues
 from ...errors import InputError
 from ...metrics.vectors import unit
-from ...storage.files import write_text_atomically
-from ..pages.page import Comparison, TransitionDifference, write_page
-from .exports import as_cell, table_of
+from ..pages.page import Comparison, write_page
+from .differences import SIGNIFICANT, Difference, largest_first, parts_of, score_differences, with_p
+from .exports import write_table
 from .extract import short
 from .flow import Flow, Utterances, read_utterances, restricted_to
 from .flow_clustering import cluster
@@ -32,127 +30,109 @@ from .paths import ends
 from .step_names import centroids, named
 
 TRANSITIONS = "transitions.csv"
-SIGNIFICANT = 0.05  # a difference with a higher corrected p may be chance
-_LISTED = 10  # differences that are printed
+NEW = "-new-"  # between the role and the number of a state that a flow has not had
+_LISTED = 10  # differences of a kind that are printed
 # the share of the flow's own utterances that lie as far from their states as what is new
 _FAR = 0.01
 _FEWEST = 5  # dialogues with a new state
 _ONE = 0.5  # the mean cosine distance below which new utterances are one state
 
 
-Pair = tuple[int, int]
-"""A number of each of the two sets."""
-
-
-@dataclass(frozen=True)
-class ShareDifference:
-    """How many dialogues of two sets have something."""
-
-    name: str
-    counts: Pair
-    sizes: Pair  # of the sets
-    # of Fisher's exact test, two-sided, corrected by Holm's rule for all that were tested together
-    p: float
-
-    @property
-    def sure(self) -> bool:
-        """Whether it is more than chance explains."""
-        return self.p <= SIGNIFICANT
-
-    def __str__(self) -> str:
-        before, after = (
-            _percent(count, size) for count, size in zip(self.counts, self.sizes, strict=True)
-        )
-        return f"{before} to {after}"
-
-
-def tested_shares(tables: Sequence[tuple[str, Pair, Pair]]) -> list[ShareDifference]:
-    """Test shares of two sets, each a name, counts and sizes; see `corrected_p`."""
-    p = corrected_p([(counts, sizes) for _, counts, sizes in tables])
-    return [ShareDifference(*table, value) for table, value in zip(tables, p, strict=True)]
-
-
-def corrected_p(tables: Sequence[tuple[Pair, Pair]]) -> list[float]:
-    """Test counts of two sizes by Fisher's exact test, and correct all p values together."""
-    return holm(
-        [exact_p(*counts, sizes[0] - counts[0], sizes[1] - counts[1]) for counts, sizes in tables]
-    )
-
-
-def holm(p: Sequence[float]) -> list[float]:
-    """Correct p values for their number by Holm's rule (1979)."""
-    largest, corrected = 0.0, [1.0] * len(p)
-    for place, row in enumerate(sorted(range(len(p)), key=p.__getitem__)):
-        largest = max(largest, min(1.0, p[row] * (len(p) - place)))
-        corrected[row] = largest
-    return corrected
-
-
-@lru_cache(maxsize=100_000)  # most transitions are rare, so that many have the same counts
-def exact_p(*counts: int) -> float:
-    """Return the p value of Fisher's exact test of a table of two by two counts, two-sided."""
-    from scipy.stats import fisher_exact
-
-    return float(fisher_exact([counts[:2], counts[2:]]).pvalue)
-
-
-def compare_with(folder: Path, dialogues: Any, output: Path, title: str) -> Iterator[str]:
+def compare_with(
+    folder: Path, dialogues: Any, output: Path, title: str, by: str | None = None
+) -> Iterator[str]:
     """Compare dialogues with those of a flow in a folder; yield lines on what differs.
 
     Dialogues that are part of the flow are compared with the rest of it. Others are assigned to its
     states by the nearest centroid, and then those of the flow are as well; what they say that is
-    far from every state is a new one. New states come first, then ends, then transitions, the
-    surest of these first. Writes a page and ``transitions.csv``.
+    far from every state is a new one. ``by`` compares the dialogues with each other instead, by
+    ``month`` or a name of their metadata, see `parts_of`. Ends come first, then the number of
+    turns, then states that more or fewer dialogues come through, then transitions. Writes a page
+    and ``transitions.csv``, ``by`` a value into a folder of its number.
     """
     stored = read_flow(folder)
-    flow, second = _both(stored, folder, read_utterances(load_dialogues(dialogues)), title)
-    first = set(flow.utterances.dialogues) - second
-    if not first:
+    corpus = load_dialogues(dialogues)
+    parts = parts_of(corpus, by) if by else []
+    flow, names = _both(stored, folder, read_utterances(corpus), title)
+    for number, ((first, before), (second, after)) in enumerate(parts, 1):
+        place = output / f"{number}" if len(parts) > 1 else output
+        sets = (first, {names[row] for row in before}), (second, {names[row] for row in after})
+        yield from _compared_sets(flow, sets, place, len(parts))
+    if by:
+        return
+    second_set = set(names)
+    rest = set(flow.utterances.dialogues) - second_set
+    if not rest:
         raise InputError(
             f"{title}: got all dialogues of the flow, expected some of them, or others; choose some"
         )
-    differences = compared(graph_of(flow, first), graph_of(flow, second))
-    whole = second.isdisjoint(stored.flow.utterances.dialogues)
-    names, sizes = (flow.title if whole else "the rest", title), (len(first), len(second))
-    findings = _findings(flow, second, sizes, len(stored.flow.clusters), title)
-    comparison = Comparison(names, sizes, differences, second, findings)
+    whole = second_set.isdisjoint(stored.flow.utterances.dialogues)
+    sets = (flow.title if whole else "the rest", rest), (title, second_set)
+    yield from _compared_sets(flow, sets, output, 1)
+
+
+Named = tuple[str, set[str]]
+"""A set of dialogues: its name, and their ids."""
+
+
+def _compared_sets(
+    flow: Flow, sets: tuple[Named, Named], output: Path, times: int
+) -> Iterator[str]:
+    (first, before), (second, after) = sets
+    sizes = len(before), len(after)
+    differences = compared(graph_of(flow, before), graph_of(flow, after))
+    findings = _findings(flow, sets, times)
+    comparison = Comparison((first, second), sizes, differences, after, findings)
     write_page(flow, output / PAGE, readable(flow.graph), comparison=comparison)
-    write_text_atomically(output / TRANSITIONS, _table(flow, comparison))
-    yield f"{names[0]}: {sizes[0]:,} dialogues; {title}: {sizes[1]:,}"
+    write_table(output / TRANSITIONS, _rows(flow, comparison))
+    yield f"{first}: {sizes[0]:,} dialogues; {second}: {sizes[1]:,}"
     yield from findings
     yield from _listed(flow, differences)
     yield f"Wrote {output / TRANSITIONS} and {output / PAGE}"
 
 
-def _findings(flow: Flow, second: set[str], sizes: Pair, known: int, title: str) -> list[str]:
-    """Say which states from the place ``known`` on are new, and which ends differ."""
-    utterances = flow.utterances
-
-    def table(name: str, dialogues: set[str]) -> tuple[str, Pair, Pair]:
-        return name, (len(dialogues - second), len(dialogues & second)), sizes
-
-    states = []
-    for number, state in enumerate(flow.clusters[known:], known):
-        places = utterances.places[flow.labels == number]
-        name = f'the {state.role} says "{short(state.name, 60)}"'
-        states.append(table(name, {utterances.dialogues[place] for place in places}))
-    kinds: dict[str, set[str]] = {}
+def _findings(flow: Flow, sets: tuple[Named, Named], times: int) -> list[str]:
+    """Say which ends differ, the number of turns, and which states are new, gained or lost."""
+    (_, before), (second, after) = sets
+    kinds: dict[Any, set[str]] = {}
     for end in ends(flow):
         kinds.setdefault(end.kind, set()).update(end.dialogues)
-    new = tested_shares(states)
-    ended = tested_shares([table(kind, names) for kind, names in kinds.items()])
-    return [
-        *(f"New in {title}: {own.name}, {own} of dialogues" for own in new if own.sure),
-        *(f"Conversations that are {own.name}: {own}" for own in ended if own.sure),
+    through: dict[Any, set[str]] = {cluster.state: set() for cluster in flow.clusters}
+    names = flow.utterances.dialogues
+    for name, trajectory in zip(names, flow.trajectories, strict=True):
+        for state in trajectory:
+            through[state].add(name)
+
+    def sure(dialogues: Mapping[Any, set[str]]) -> list[Difference]:
+        differences = [
+            Difference(what, (len(names & before), len(names & after)), (len(before), len(after)))
+            for what, names in dialogues.items()
+        ]
+        return [own for own in largest_first(with_p(differences, times)) if own.sure][:_LISTED]
+
+    lines = [f"Conversations that are {own.what}: {own}" for own in sure(kinds)]
+    lengths = {name: len(states) for name, states in zip(names, flow.trajectories, strict=True)}
+    turns = [lengths[name] for name in before], [lengths[name] for name in after]
+    lines += [
+        f"{own.what}: {own}" for own in score_differences({"turns": turns}, times) if own.sure
     ]
+    new: list[str] = []
+    for own in sure(through):
+        step = flow.by_state[own.what]
+        line = f'the {step.role} says "{short(step.name, 60)}", {own} of dialogues'
+        if NEW in step.id:
+            new.append(f"New in {second}: {line}")
+        else:
+            lines.append(f"Step: {line}")
+    return new + lines
 
 
 def _both(
     stored: StoredFlow, folder: Path, utterances: Utterances, title: str
-) -> tuple[Flow, set[str]]:
+) -> tuple[Flow, list[str]]:
     """Find dialogues in a flow and add the others to it.
 
-    Return the flow, and the ids of all of them in it.
+    Return the flow, and the ids of all of them in it, in order.
     """
     flow, known, ids = stored.flow, _contents(stored.flow.utterances), dict[str, str]()
     for name, content in _contents(utterances).items():
@@ -163,7 +143,7 @@ def _both(
         ids[name] = same[0] if same else other
     added = [place for place, name in enumerate(utterances.dialogues) if ids[name] not in known]
     if not added:
-        return flow, set(ids.values())
+        return flow, list(ids.values())
     new = restricted_to(utterances, np.flatnonzero(np.isin(utterances.places, added)))
     old = flow.utterances
     both = Utterances(
@@ -180,7 +160,7 @@ def _both(
     labels = assign(vectors, both.roles, stored.centroids, flow.clusters)
     flow = replace(flow, utterances=both, labels=labels)
     is_new = np.arange(len(both)) >= len(old)
-    return with_new_states(flow, vectors, stored.centroids, is_new), set(ids.values())
+    return with_new_states(flow, vectors, stored.centroids, is_new), list(ids.values())
 
 
 def with_new_states(
@@ -209,7 +189,7 @@ def with_new_states(
         part = named("", restricted_to(utterances, far), vectors[far], {role: labels[kept]})
         means = np.concatenate([means, centroids(vectors[far], part.labels)])
         for number, state in enumerate(part.clusters, 1):
-            clusters.append(replace(state, id=f"{role}-new-{number}"))
+            clusters.append(replace(state, id=f"{role}{NEW}{number}"))
     labels = assign(vectors, utterances.roles, means, clusters)
     return replace(flow, clusters=tuple(clusters), labels=labels)
 
@@ -230,7 +210,7 @@ def graph_of(flow: Flow, dialogues: Collection[str]) -> FlowGraph:
     return transition_graph(trajectory for name, trajectory in pairs if name in dialogues)
 
 
-def compared(first: FlowGraph, second: FlowGraph) -> list[TransitionDifference]:
+def compared(first: FlowGraph, second: FlowGraph) -> list[Difference]:
     """Compare all transitions of two sets of dialogues over the same states.
 
     Holm's rule corrects p. Significant differences come first, by falling size; last come
@@ -238,19 +218,15 @@ def compared(first: FlowGraph, second: FlowGraph) -> list[TransitionDifference]:
     those of one dialogue are not quite.
     """
     changes = [
-        TransitionDifference(
-            source,
-            target,
-            (first.edges.get((source, target), 0), second.edges.get((source, target), 0)),
-            (_leaving(first, source), _leaving(second, source)),
+        Difference(
+            edge,
+            (first.edges.get(edge, 0), second.edges.get(edge, 0)),
+            (_leaving(first, edge[0]), _leaving(second, edge[0])),
         )
-        for source, target in sorted({*first.edges, *second.edges})
+        for edge in sorted({*first.edges, *second.edges})
     ]
-    tested = [change for change in changes if 0 not in change.sizes]
-    p = corrected_p([(change.counts, change.sizes) for change in tested])
-    tested = [replace(change, p=value) for change, value in zip(tested, p, strict=True)]
-    tested.sort(key=lambda change: (change.p > SIGNIFICANT, -abs(change.difference or 0.0)))
-    return tested + [change for change in changes if 0 in change.sizes]
+    differences = largest_first(with_p(changes))
+    return sorted(differences, key=lambda own: 0 in own.sizes)
 
 
 def _leaving(graph: FlowGraph, source: State) -> int:
@@ -258,45 +234,37 @@ def _leaving(graph: FlowGraph, source: State) -> int:
     return graph.following.get(source, Counter()).total()
 
 
-def _listed(flow: Flow, differences: Sequence[TransitionDifference]) -> Iterator[str]:
-    both = sum(difference.difference is not None for difference in differences)
-    sure = [difference for difference in differences if difference.p <= SIGNIFICANT]
+def _listed(flow: Flow, differences: Sequence[Difference]) -> Iterator[str]:
+    both = sum(0 not in own.sizes for own in differences)
+    sure = [own for own in differences if own.sure]
     if not sure:
         yield f"None of {both:,} transitions from states that both have differs more than by chance"
         return
     yield f"{len(sure):,} of {both:,} transitions differ (p at most {SIGNIFICANT} after Holm):"
-    for change in sure[:_LISTED]:
-        before, after = (f"{share or 0:.0%}" for share in change.shares)
-        source, target = (
-            f"{end[1]} {short(_name(flow, end), 40)}".strip()
-            for end in (change.source, change.target)
-        )
-        yield f"  {before} to {after}  {source} > {target}"
+    for own in sure[:_LISTED]:
+        source, target = (f"{end[1]} {short(_name(flow, end), 40)}".strip() for end in own.what)
+        yield f"  {own}  {source} > {target}"
 
 
-def _table(flow: Flow, comparison: Comparison) -> str:
-    heads = [f"{kind} in {name}" for kind in ("times", "share") for name in comparison.names]
-    rows = [
-        [
-            change.source[1],
-            change.target[1],
-            as_cell(_name(flow, change.source)),
-            as_cell(_name(flow, change.target)),
-            *change.counts,
-            *change.shares,
-            change.difference,
-            change.p,
-        ]
-        for change in comparison.differences
+def _rows(flow: Flow, comparison: Comparison) -> list[dict[str, object]]:
+    """Return a row of a table for each transition."""
+    first, second = comparison.names
+    return [
+        {
+            "from": own.what[0][1],
+            "to": own.what[1][1],
+            "from name": _name(flow, own.what[0]),
+            "to name": _name(flow, own.what[1]),
+            f"times in {first}": own.counts[0],
+            f"times in {second}": own.counts[1],
+            f"share in {first}": own.shares[0],
+            f"share in {second}": own.shares[1],
+            "difference": own.gain,
+            "p": own.p,
+        }
+        for own in comparison.differences
     ]
-    return table_of(["from", "to", "from name", "to name", *heads, "difference", "p"], rows)
 
 
 def _name(flow: Flow, state: State) -> str:
     return "" if state in (START, END) else flow.by_state[state].name
-
-
-def _percent(count: int, size: int) -> str:
-    """Write a share in percent, halves rounded up as on pages."""
-    share = 100 * count / size
-    return f"{share:.1f}%" if 0 < share < 1 else f"{floor(share + 0.5)}%"

@@ -166,33 +166,25 @@ def readable(
     Where none of these leaves anything, as in one long dialogue, much lower ones are tried.
     """
     rule = weights or Pruning.weights
-    tried = [NOISE, *(part / 20 for part in range(1, 11))] if nodes is None else [nodes]
-    tenths = [part / 10 for part in range(1, 10)] if edges is None else [edges]
-    best: list[tuple[float, int, Pruning]] = []
-    for node in tried:
-        for edge in tenths:
-            pruning = Pruning(node, edge, rule)
-            shown = pruned(graph, pruning)
-            if not shown.states:
-                break  # higher ones leave nothing either
-            crowd = max(1.0, len(shown.states) / STATES, _crowd(shown))
-            best.append((crowd, -sum(map(graph.states.__getitem__, shown.states)), pruning))
-            if crowd == 1:
-                break  # higher ones show fewer utterances
-    if best:
-        return min(best, key=lambda choice: choice[:2])[2]
-    lower = (
-        Pruning(low if nodes is None else nodes, edge if edges is None else edges, rule)
-        for low in _LOW
-        for edge in _LOW
-    )
-    nothing = Pruning(nodes or 0.0, edges or 0.0, rule)
-    return next((pruning for pruning in lower if pruned(graph, pruning).states), nothing)
+    usual = [NOISE, *(part / 20 for part in range(1, 11))], [part / 10 for part in range(1, 10)]
+    for node_thresholds, edge_thresholds in (usual, (_LOW, _LOW)):
+        choices = [
+            (_unreadable(graph, shown), pruning)
+            for node in (node_thresholds if nodes is None else [nodes])
+            for edge in (edge_thresholds if edges is None else [edges])
+            for pruning in [Pruning(node, edge, rule)]
+            if (shown := pruned(graph, pruning)).states
+        ]
+        if choices:
+            return min(choices, key=lambda choice: choice[0])[1]
+    return Pruning(nodes or 0.0, edges or 0.0, rule)
 
 
-def _crowd(shown: WeightedGraph) -> float:
-    """Return how many times the transitions that a person reads are shown."""
-    return len(shown.edges) / (TRANSITIONS * len(shown.nodes))
+def _unreadable(graph: FlowGraph, shown: WeightedGraph) -> tuple[float, int]:
+    """Return how many times too crowded the shown part is, and the utterances it lacks."""
+    states, transitions = len(shown.states), len(shown.edges)
+    crowd = max(1.0, states / STATES, transitions / (TRANSITIONS * len(shown.nodes)))
+    return crowd, -sum(map(graph.states.__getitem__, shown.states))
 
 
 class TransitionModel:

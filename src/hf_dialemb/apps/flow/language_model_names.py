@@ -18,12 +18,12 @@ from ...errors import InputError
 from ...hashing import json_key
 from ...storage.files import write_json_atomically
 from .flow import Cluster, Flow
-from .step_names import with_names
+from .step_names import shortened, with_names
 
 API = "api:"  # the beginning of a model's spec
 LONGEST_NAME = 60  # characters
 _KEY = "OPENAI_API_KEY"
-_TIMEOUT = 60.0  # seconds for the server to answer
+_TIMEOUT = 20.0  # seconds for the server to answer, three times
 _MOST_TOKENS = 40
 _UTTERANCES, _LONGEST_UTTERANCE = 10, 300
 
@@ -69,19 +69,14 @@ def named_by_model(flow: Flow, spec: str, cache: Path | None) -> Flow:
 def clean_name(answer: str) -> str:
     """Return the first line of an answer that has words, without quotes and marks around it.
 
-    The line is cut between words to `LONGEST_NAME` characters. An answer without words gives an
-    empty text.
+    It is cut to `LONGEST_NAME` characters. An answer without words gives an empty text.
     """
     for line in _THOUGHT.sub("", answer).splitlines():
         printable = "".join(letter if letter.isprintable() else " " for letter in line)
         plain = " ".join(printable.split()).strip(_AROUND)
         name = _LABEL.sub("", plain).strip(_AROUND).replace('"', "")
-        if not any(letter.isalnum() for letter in name):
-            continue
-        if len(name) <= LONGEST_NAME:
-            return name
-        words = name[: LONGEST_NAME + 1].rpartition(" ")[0]
-        return (words or name[:LONGEST_NAME]).rstrip(_AROUND)
+        if any(map(str.isalnum, name)):
+            return shortened(name, LONGEST_NAME)
     return ""
 
 

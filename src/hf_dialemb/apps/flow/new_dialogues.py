@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...data import load_dialogues
 from ...encoders import load_encoder
-from ...errors import InputError, unknown_name
+from ...errors import InputError
 from ...metrics.vectors import unit_vectors
 from .extract import utterance_vectors
 from .flow import Cluster, Flow, Utterances, read_utterances
@@ -34,13 +34,10 @@ def next_actions(flow: Flow, history: Sequence[State], top: int = 5) -> list[Nex
 
     The history is the states of a conversation so far, the latest last. The last two decide, as far
     as they occurred (see `hf_dialemb.apps.flow.graph.TransitionModel`). An InputError refuses a
-    ``top`` below 1, and a state that is not of the flow.
+    ``top`` below 1.
     """
     if top < 1:
         raise InputError(f"field top: got {top}, expected at least 1")
-    for state in history:
-        if state not in flow.by_state:
-            raise unknown_name("state", state[1], [cluster.id for cluster in flow.clusters])
     model = TransitionModel([*flow.graph.states, END])
     for trajectory in flow.trajectories:
         states = (START, *trajectory, END)

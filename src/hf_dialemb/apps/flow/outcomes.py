@@ -72,7 +72,9 @@ _WITHDRAWN = re.compile(
     r"|(?:book|reserve|order|buy|schedule) (?:it|that|this|any\w*))"
     r"|(?:too|so) much (?:trouble|hassle)|(?:go|try|look|buy|book|order|shop) (?:\w+ "
     r"){0,2}(?:elsewhere|somewhere else)"
-    r"|take my business|i(?:['’]ll| will)? give up)\b"
+    r"|take my business|i(?:['’]ll| will)? give up|i(?:['’]d| would) rather (?:close|cancel|leave)"
+    r"|i(?:['’]m| am|['’]ll| will) (?:go|going|switching|moving) to (?:another|a different)"
+    r"|i(?:['’]ll| will) (?:just )?do (?:it|that|this) (?:myself|online))\b"
 )
 _ELSE = re.compile(r"(?i)\b(?:anything|nothing) (?:else|more)\b")
 _YES = re.compile(r"(?i)(?:yes|yeah|yep|yup|sure|correct|right)\b")
@@ -219,17 +221,6 @@ def _joined(
 
     Cluster the rest.
     """
-
-    def is_of_kind(kind: str, part: Part, rows: Sequence[int]) -> bool:
-        """Return whether a state is of the kind.
-
-        One of no kind is "yes" or "no" if most of its utterances are.
-        """
-        answer = _ANSWERS.get(kind)
-        if part[1] or answer is None:
-            return part[1] == kind
-        return 2 * sum(bool(answer.match(texts[row])) for row in rows) > len(rows)
-
     result = list(parts)
     members = defaultdict[Part, list[int]](list)
     for row, part in enumerate(parts):
@@ -239,7 +230,7 @@ def _joined(
         if label >= 0 or kind in _COURTESIES:
             continue
         left = rows
-        same = [part for part, others in states.items() if is_of_kind(kind, part, others)]
+        same = [part for part in states if part[1] == kind]
         if same:
             means = unit(np.stack([vectors[states[part]].mean(axis=0) for part in same]))
             cosines = vectors[rows] @ means.T

@@ -1,7 +1,7 @@
 """Analyse the paths of dialogues: the main one, loops, and ends."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from statistics import median
@@ -34,15 +34,6 @@ class TypicalPath:
     texts: tuple[str, ...]  # its words in each
     turns: tuple[int, ...]  # the turns of these texts, counted from 0; others are left out
     steps: frozenset[Edge]  # all of its transitions, from `START` to `END`
-
-    def with_gaps(self, lines: Iterable[str], gap: str) -> Iterator[str]:
-        """Yield a line for each step, and ``gap`` where turns are left out between two of them."""
-        before = self.turns[0] - 1
-        for turn, line in zip(self.turns, lines, strict=True):
-            if turn > before + 1:
-                yield gap
-            yield line
-            before = turn
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ Topics use the same phrases.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import zip_longest
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from ...metrics.vectors import unit
 from .flow import EXAMPLES, Cluster, Flow, Utterances, numbered
-from .outcomes import says_failed
 
 PHRASES = 5  # of a cluster at most
 LONGEST_TEXT = 300  # characters of a name or an example: both are repeated in every file of a flow
@@ -32,6 +31,8 @@ _LETTERS = r"\p{Han}\p{Hiragana}\p{Katakana}ー\p{Thai}\p{Lao}\p{Khmer}\p{Myanma
 _UNSPACED = regex.compile(f"(?<=[{_LETTERS}]) (?=[{_LETTERS}])")
 # a letter of these, with its vowels
 _SYLLABLE = regex.compile(rf"[เ-ไເ-ໄ]?(?=[{_LETTERS}])\X[ะาະາါား]*")
+_WORDED = regex.compile(r"(?=..)\D*[^\W\d_]\D*")  # no number and no single letter
+_MOST_CONTRAST = 2.0  # of a phrase
 _HIRAGANA = regex.compile(r"\p{Hiragana}")  # a Japanese particle, or part of an ending
 _WORD = regex.compile(
     rf"[\p{{Katakana}}ー]+|{_SYLLABLE.pattern}|[^\W{_LETTERS}](?:[^\W{_LETTERS}'’-]|['’-](?=\w))*"
@@ -59,15 +60,14 @@ def named(
     texts = [[utterances.texts[row] for row in rows] for rows in members]
     phrases: list[tuple[str, ...]] = []
     for role in dict.fromkeys(role for role, _ in ids):
-        phrases += typical_phrases(
+        phrases += best_phrases(
             [group for (other, _), group in zip(ids, texts, strict=True) if other == role]
         )
     middles, clusters = centroids(vectors, numbers), []
     for number, ((role, _), (name, size)) in enumerate(ids.items()):
         nearest = _by_nearness(texts[number], unit(vectors[members[number]]) @ middles[number])
         examples = tuple(dict.fromkeys(map(shortened, nearest[:EXAMPLES])))
-        failed = 2 * sum(map(says_failed, texts[number])) > size
-        clusters.append(Cluster(name, role, examples[0], size, phrases[number], examples, failed))
+        clusters.append(Cluster(name, role, examples[0], size, phrases[number], examples))
     return Flow(title, utterances, numbers, tuple(clusters), dict(settings or {}))
 
 
@@ -100,17 +100,15 @@ def shortened(text: str, most: int = LONGEST_TEXT) -> str:
 def with_names(flow: Flow, names: Sequence[str]) -> Flow:
     """Rename clusters, in order; an empty name leaves a cluster's own.
 
-    Clusters of a role are merged that have the same name, except for case and outer blanks, and
-    both failed or not. Phrases and examples come from all parts in turn, those of the largest,
-    whose name the cluster has, first.
+    Clusters of a role are merged that have the same name, except for case and outer blanks.
+    Phrases and examples come from all parts in turn, those of the largest, whose name the cluster
+    has, first.
     """
     renamed = [
         replace(cluster, name=name or cluster.name)
         for cluster, name in zip(flow.clusters, names, strict=True)
     ]
-    keys = [
-        (cluster.role, (cluster.name.strip().casefold(), cluster.failed)) for cluster in renamed
-    ]
+    keys = [(cluster.role, cluster.name.strip().casefold()) for cluster in renamed]
     ids, labels = numbered([keys[label] for label in flow.labels])
     clusters = []
     for key, (name, size) in ids.items():
@@ -139,40 +137,30 @@ def _in_turn(lists: Sequence[Sequence[str]]) -> tuple[str, ...]:
     )
 
 
-def typical_phrases(groups: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
-    """Return the `best_phrases` of groups of texts by class-based TF-IDF (Grootendorst, 2022).
+def best_phrases(groups: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+    """Return at most `PHRASES` phrases of one to three words that distinguish each group of texts.
 
-    Where f texts hold a phrase in all, it is worth ``log(1 + A / f)``; A is the mean over groups of
-    the sum of f.
-    """
-
-    def worth(_: NDArray[Any], counts: Any) -> NDArray[Any]:
-        totals = np.asarray(counts.sum(axis=0)).ravel()
-        worths: NDArray[Any] = np.log1p(totals.sum() / len(groups) / totals)[counts.indices]
-        return worths
-
-    return best_phrases(groups, worth)
-
-
-def best_phrases(
-    groups: Sequence[Sequence[str]], worth: Callable[[NDArray[Any], Any], NDArray[Any]]
-) -> list[tuple[str, ...]]:
-    """Return at most `PHRASES` phrases of one to three words of each of G groups of texts.
-
-    The best come first. A phrase scores the number of a group's texts that hold it, times its worth
-    there. ``worth`` takes the phrases ``(P,)`` and their counts, a sparse ``(G, P)``, and returns
-    as many numbers as this has data; what is worth nothing, or less, is left out. Two words count
-    half as much again, three twice. A phrase that repeats a better one, or occurs once in a group
-    of several texts, is left out.
+    The best come first. A phrase scores the number of a group's texts that hold it, times
+    ``log(p / q)``, at most `_MOST_CONTRAST`: p is its share of these texts, q of all others. A
+    single group has its frequent phrases. Two words count half as much again, three twice. A phrase
+    that repeats a better one, holds a number, is a letter, or occurs once in a group of several
+    texts, is left out.
     """
     phrases, counts = _counted_phrases(groups)
-    worths, result = worth(phrases, counts), []
-    for row, group in enumerate(groups):
+    is_worded = np.array([_WORDED.fullmatch(text) is not None for text in phrases], dtype=bool)
+    sizes, totals = [len(group) for group in groups], np.asarray(counts.sum(axis=0)).ravel()
+    result = []
+    for row, size in enumerate(sizes):
         own = slice(*counts.indptr[row : row + 2])
-        kept = (counts.data[own] >= min(2, len(group))) & (worths[own] > 0)
-        names, often = phrases[counts.indices[own][kept]], counts.data[own][kept]
+        places, often = counts.indices[own], counts.data[own]
+        elsewhere = (totals[places] - often + 0.5) / (sum(sizes) - size + 1)
+        contrast = np.minimum(np.log(often / size / elsewhere), _MOST_CONTRAST)
+        if len(groups) == 1:
+            contrast = np.ones_like(often)
+        kept = (often >= min(2, size)) & (contrast > 0) & is_worded[places]
+        names, often = phrases[places[kept]], often[kept]
         words = np.array([phrase.count(" ") + 1 for phrase in names])
-        scores = often * worths[own][kept] * (1 + words) / 2
+        scores = often * contrast[kept] * (1 + words) / 2
         order = np.lexsort((names, -scores))[:_CANDIDATES]
         result.append(_different(dict(zip(names[order], often[order], strict=True))))
     return result

@@ -6,17 +6,16 @@ It has the counts of everything, and as many dialogues in full as a page can car
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ...dialogue import ROLES
-from ...display import counted
+from ..flow.differences import Difference
 from ..flow.exports import line_of
 from ..flow.flow import Flow
-from ..flow.graph import Edge, Pruning, State
+from ..flow.graph import Edge, Pruning
 from ..flow.paths import typical_path
 from ..flow.step_names import shortened
 from . import standalone_page
@@ -33,38 +32,6 @@ MOST_CHARACTERS = 4_000_000  # of these dialogues
 LONGEST_TEXT = 2_000  # characters
 MOST_TEXTS = 50  # different texts that are counted for each state
 
-_SETTINGS = {
-    "model": "encoder, which says how alike utterances are",
-    "corpus": "dialogues from",
-    "names": "names of states are",
-    "seed": "number that random choices begin from",
-}
-_VALUES = {"nearest": "their most typical utterance", "phrases": "their typical words"}
-
-
-@dataclass(frozen=True)
-class TransitionDifference:
-    """How often a transition is taken in two sets of dialogues."""
-
-    source: State
-    target: State
-    counts: tuple[int, int]
-    sizes: tuple[int, int]  # all transitions from the source
-    # of Fisher's exact test, two-sided, after Holm's correction; 1 where a size is 0
-    p: float = 1.0
-
-    @property
-    def shares(self) -> list[float | None]:
-        """Return the share of each set; None in a set that never reaches the source."""
-        pairs = zip(self.counts, self.sizes, strict=True)
-        return [count / size if size else None for count, size in pairs]
-
-    @property
-    def difference(self) -> float | None:
-        """Return the second share minus the first; None where a share is."""
-        first, second = self.shares
-        return None if first is None or second is None else second - first
-
 
 @dataclass(frozen=True)
 class Comparison:
@@ -72,7 +39,7 @@ class Comparison:
 
     names: tuple[str, str]  # of the sets
     dialogues: tuple[int, int]  # their sizes
-    differences: Sequence[TransitionDifference]
+    differences: Sequence[Difference]  # of transitions
     second: Collection[str] = ()  # the ids of the second set
     findings: Sequence[str] = ()  # what differs beside transitions, in sentences
 
@@ -94,16 +61,13 @@ def write_page(
     address keeps what is open, as in ``#state=user-3``.
     """
     record = _record(flow, pruning, choices or {}, comparison)
-    counts = record["counts"]
     standalone_page.write_page(
         path,
         Path(__file__).parent / "page.html.jinja",
         record,
         [*(f"page_{name}.js" for name in SCRIPTS), "page.js"],
         title=flow.title or "Dialogue flow",
-        counts=" · ".join(
-            counted(counts[f"{word}s"], word) for word in ("dialogue", "utterance", "state")
-        ),
+        counts=flow.counts.replace(", ", " · "),
         back=back,
         compared=comparison is not None,
     )
@@ -122,7 +86,6 @@ def _record(
     main, roles = typical_path(flow), {cluster.role for cluster in flow.clusters}
     named = [name for section in sections for row in section["rows"] for name in row["dialogues"]]
     kept = kept_dialogues(flow, [main.dialogue, *named])
-    settings = {label: flow.settings.get(name, "") for name, label in _SETTINGS.items()}
     return {
         "title": flow.title,
         "roles": [*(role for role in ROLES if role in roles), *sorted(roles - set(ROLES))],
@@ -149,14 +112,6 @@ def _record(
         "insights": sections,
         "comparison": _comparison(comparison) if comparison else None,
         "choices": list(choices.items()),
-        "settings": [
-            ["Made by", f"hf_dialemb {version('hf-dialemb')}"],
-            *(
-                [label, _VALUES.get(value, value)]
-                for label, value in settings.items()
-                if value != ""
-            ),
-        ],
         "texts": list(texts),
     }
 
@@ -169,22 +124,19 @@ def kept_dialogues(
 ) -> list[int]:
     """Return the places of the dialogues that a page has in full, ascending.
 
-    All of them, or the named ones first and then others at random. A dialogue with which there
-    would be too many characters is left out, but at least one is there.
+    All of them, or the named ones first and then others at random, as long as there are not too
+    many characters, but at least one.
     """
     utterances = flow.utterances
     places = {name: place for place, name in enumerate(utterances.dialogues)}
     shuffled = np.random.default_rng([0, len(places)]).permutation(len(places)).tolist()
-    order = list(dict.fromkeys([*(places[name] for name in named), *shuffled]))
-    kept: list[int] = []
-    for place in order:
-        size = sum(
-            min(LONGEST_TEXT, len(utterances.texts[row])) for row in utterances.rows_of(place)
-        )
-        if len(kept) < most and size <= characters:
-            kept.append(place)
-            characters -= size
-    return sorted(kept or order[:1])
+    order = list(dict.fromkeys([*(places[name] for name in named), *shuffled]))[:most]
+    sizes = [
+        sum(min(LONGEST_TEXT, len(utterances.texts[row])) for row in utterances.rows_of(place))
+        for place in order
+    ]
+    fitting = int(np.count_nonzero(np.cumsum(sizes) <= characters))
+    return sorted(order[: max(1, fitting)])
 
 
 def _number(texts: dict[str, int], text: str) -> int:
@@ -255,12 +207,12 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
         "findings": [line_of(finding) for finding in comparison.findings],
         "edges": [
             {
-                "key": _key((change.source, change.target)),
-                "p": change.p,
-                "counts": change.counts,
-                "shares": change.shares,
-                "difference": change.difference,
+                "key": _key(own.what),
+                "p": own.p,
+                "counts": own.counts,
+                "shares": own.shares,
+                "difference": own.gain,
             }
-            for change in comparison.differences
+            for own in comparison.differences
         ],
     }

@@ -4,12 +4,10 @@
 function overviewPanel(page) {
   const { flow } = page;
   const sections = flow.insights.filter((section) => section.rows.length);
-  const settings = flow.settings.flatMap(([name, value]) => [make("dt", name), make("dd", value)]);
   return [
     title(sections.length ? "What the dialogues show" : flow.title),
     ...sections.map((section) => insightSection(page, section, section === sections[0])),
     foldable("How to read the map", !sections.length, readingHelp()),
-    foldable("How this was made", false, make("dl", settings)),
     sampleNote(flow),
   ];
 }

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from ...dialogue import Dialogue
 from ..flow.language_model_names import asked_names, quoted
-from ..flow.step_names import clauses, shortened
+from ..flow.step_names import best_phrases, clauses, shortened
 from .naming import GREETINGS, SMALL_TALK, lemmas_of, names_of, numbered_names, requests_in
 from .topic_clustering import in_order_of_size
 from .topic_groups import Group, Groups
-from .topic_phrases import customer, set_phrases, telling_phrases, without_set_phrases
+from .topic_phrases import customer, set_phrases, without_set_phrases
 from .topics import PHRASES, Topic, roles_of
 
 EXAMPLES = 5  # typical dialogues of a topic
@@ -119,11 +119,11 @@ def _sampled(rows: NDArray[np.intp]) -> NDArray[np.intp]:
 def _phrases_of(
     groups: Sequence[Sequence[Dialogue]], left_out: Collection[str], role: str = ""
 ) -> list[tuple[str, ...]]:
-    """Return the `telling_phrases` of groups of dialogues, or of a role, without set phrases.
+    """Return the `best_phrases` of groups of dialogues, or of a role, without set phrases.
 
     Bars keep phrases from going across turns.
     """
-    return telling_phrases(
+    return best_phrases(
         [
             [" | ".join(without_set_phrases(own, left_out, role)) for own in group]
             for group in groups

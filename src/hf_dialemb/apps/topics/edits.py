@@ -48,11 +48,7 @@ class Edits:
         return ids
 
     def edited(
-        self,
-        groups: Groups,
-        units: NDArray[np.float32],
-        dialogues: Sequence[str],
-        known: Collection[str] = (),
+        self, groups: Groups, units: NDArray[np.float32], dialogues: Sequence[str]
     ) -> Groups:
         """Replay all edits on groups.
 
@@ -60,7 +56,6 @@ class Edits:
             groups: The groups of N dialogues.
             units: The unit vectors of the dialogues, ``(N, D)``.
             dialogues: The ids of the dialogues.
-            known: Topics of an earlier folder, which are not split, as its dialogues are missing.
 
         Raises:
             InputError: An edit cannot be done, or names a topic or a dialogue that is missing.
@@ -69,7 +64,7 @@ class Edits:
         for number, entry in enumerate(self.entries, 1):
             merged = Edits(self.entries[: number - 1]).merged
             place = f"{self.source}, entry {number}"
-            groups = _Edit(place, entry, groups, units, rows, known, merged).applied()
+            groups = _Edit(place, entry, groups, units, rows, merged).applied()
         return groups
 
 
@@ -86,8 +81,10 @@ def read_edits(path: Path) -> Edits:
     """
     try:
         text = path.read_text(encoding="utf-8")
+        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
+            raise ValueError("it has an alias")
         entries = yaml.safe_load(text) or []
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())[:200]
         raise InputError(
             f"{path}: cannot be read ({reason}); write a list of edits in YAML"
@@ -95,15 +92,30 @@ def read_edits(path: Path) -> Edits:
     if not isinstance(entries, list):
         raise InputError(f"{path}: got {type(entries).__name__}, expected a list of edits; fix it")
     for number, entry in enumerate(entries, 1):
-        fields = set(entry) if isinstance(entry, dict) else set()
-        kinds = fields & set(_FIELDS)
-        if len(kinds) != 1 or not fields <= _FIELDS[next(iter(kinds))] | {_SEEN}:
-            got = ", ".join(map(str, entry)) if isinstance(entry, dict) else entry
+        if not _is_edit(entry):
             raise InputError(
-                f"{path}, entry {number}: got {got!r}, expected an edit such as '- merge: "
-                f"[topic-1, topic-4]', with one of {', '.join(_FIELDS)}; correct it"
+                f"{path}, entry {number}: got {str(entry)[:200]!r}, expected an edit such as "
+                f"'- merge: [topic-1, topic-4]', with one of {', '.join(_FIELDS)}; correct it"
             )
     return Edits(tuple(json.loads(json.dumps(entries, default=str))), str(path), text)
+
+
+def _is_edit(entry: Any) -> bool:
+    """Return whether an entry has the fields of one kind, and values without values of their own.
+
+    Topics to merge are a list, dialogues that were seen a mapping.
+    """
+    if not isinstance(entry, dict):
+        return False
+    kinds = entry.keys() & _FIELDS.keys()
+    if len(kinds) != 1 or not entry.keys() <= _FIELDS[next(iter(kinds))] | {_SEEN}:
+        return False
+    seen = entry.get(_SEEN) or {}
+    listed = entry.get("merge", [])
+    if not isinstance(seen, dict) or not isinstance(listed, list):
+        return False
+    values = [entry[name] for name in entry if name not in ("merge", _SEEN)]
+    return not any(isinstance(value, list | dict) for value in (*values, *listed, *seen.values()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,14 +127,13 @@ class _Edit:
     groups: Groups
     units: NDArray[np.float32]
     rows: Mapping[str, int]
-    known: Collection[str]
     merged: Mapping[str, str]  # the ids now of topics that were merged before
 
     def applied(self) -> Groups:
         kind = next(name for name in _FIELDS if name in self.entry)
         target, groups = self.entry[kind], self.groups
         if kind == "merge":
-            if not isinstance(target, list) or len(target) < 2:
+            if len(target) < 2:
                 raise self._error(kind, target, "a list of at least two topics")
             return self._merged(list(map(self._topic, target)))
         if kind == "move":
@@ -154,9 +165,6 @@ class _Edit:
         from sklearn.cluster import KMeans
 
         parts, rows = self.entry.get("into", 2), np.flatnonzero(self.groups.labels == topic)
-        if self.groups.topics[topic].id in self.known:
-            expected = "a new topic; split this one in the folder that it is of"
-            raise self._error("split", self.entry["split"], expected)
         if not isinstance(parts, int) or not 2 <= parts <= len(rows):
             raise self._error("into", parts, f"2 to {len(rows)}, the number of its dialogues")
         drawn = KMeans(parts, n_init=10, random_state=0).fit_predict(self.units[rows])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -128,7 +127,7 @@ class TopicModel:
         corpus = tuple(load_dialogues(dialogues, **reading))
         run = _Run(corpus, self.encoder, vectors, names, title, cache, seed, edits)
         known = replace(self.groups, labels=self.groups.assigned(run.units))
-        return run.topics_of(with_new(known, run.units, seed), self.groups.ids)
+        return run.topics_of(with_new(known, run.units, seed))
 
 
 def load_topics(path: str | Path, encoder: Any = None) -> TopicModel:
@@ -215,11 +214,9 @@ class _Run:
             vectors = encoder.encode(list(self.corpus))
         return unit(checked_vectors(vectors, len(self.corpus), "dialogue"))
 
-    def topics_of(
-        self, groups: Groups, known: Sequence[str] = (), topics: int | None = None
-    ) -> Topics:
+    def topics_of(self, groups: Groups, topics: int | None = None) -> Topics:
         """Edit groups, sort them by size, and name and count them; what fits nowhere comes last."""
-        groups = self.edits.edited(groups, self.units, ids_of(self.corpus), known)
+        groups = self.edits.edited(groups, self.units, ids_of(self.corpus))
         sizes = np.bincount(groups.labels[groups.labels != NOWHERE], minlength=len(groups.topics))
         groups = groups.at(np.argsort(-sizes, kind="stable").tolist())
         groups = self._with_stability(groups, topics)

@@ -26,7 +26,7 @@ def segments(dialogues: Sequence[Dialogue], encoder: Encoder) -> list[Dialogue]:
     for name, dialogue in zip(ids_of(dialogues), dialogues, strict=True):
         begins = [0, *boundaries(dialogue, encoder)]
         if len(begins) == 1:
-            parts.append(dialogue)
+            parts.append(replace(dialogue, id=name))
             continue
         ends = [*begins[1:], len(dialogue.turns)]
         for number, (begin, end) in enumerate(zip(begins, ends, strict=True), 1):

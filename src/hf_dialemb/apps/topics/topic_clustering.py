@@ -1,7 +1,6 @@
 """Cluster dialogues by their vectors, place them on a map, and count topics over time."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,14 @@ _AXES = 50  # of vectors that t-SNE sees
 _MOST_PERIODS = 60  # of a curve, unless years are more
 _RESAMPLES, _DRAWN, _MOST_DRAWN = 5, 0.8, 5_000  # samples that stability is measured on
 _SOLID, _FAIR = 0.75, 0.6
-_UNITS = {"h": "hour", "D": "day", "W": "week", "M": "month", "Y": "year"}
+_UNITS = {
+    "h": ("hour", "%Y-%m-%dT%H"),
+    "D": ("day", "%Y-%m-%d"),
+    "W": ("week", "%Y-%m-%d"),
+    "M": ("month", "%Y-%m"),
+    "Y": ("year", "%Y"),
+}
+"""Periods: their names, and how their beginnings are written."""
 
 
 def find_clusters(
@@ -136,8 +142,7 @@ def placed(vectors: NDArray[np.float32], seed: int = 0) -> NDArray[np.float32]:
     if count < 4 or np.ptp(vectors, axis=0).max() < _SAME:  # t-SNE takes neither
         line = np.linspace(0, 1, count + 2, dtype=np.float32)[1:-1]
         return np.stack([line, np.full_like(line, 0.5)], axis=1)
-    random = np.random.default_rng(seed)
-    drawn = random.permutation(count)
+    drawn = np.random.default_rng(seed).permutation(count)
     base, others = np.sort(drawn[:_MOST_AT_ONCE]), np.sort(drawn[_MOST_AT_ONCE:])
     reduced = PCA(min(_AXES, count, vectors.shape[1]), random_state=seed).fit_transform(vectors)
     tsne = TSNE(perplexity=min(30.0, (len(base) - 1) / 3), init="pca", random_state=seed)
@@ -145,9 +150,7 @@ def placed(vectors: NDArray[np.float32], seed: int = 0) -> NDArray[np.float32]:
     places[base] = tsne.fit_transform(reduced[base])
     if len(others):
         nearest = NearestNeighbors(n_neighbors=3).fit(reduced[base]).kneighbors(reduced[others])[1]
-        spread = np.ptp(places[base], axis=0).max() / 200
-        noise = random.normal(0, spread, (len(others), 2))
-        places[others] = np.median(places[base][nearest], axis=1) + noise
+        places[others] = np.median(places[base][nearest], axis=1)
     places -= places.min(axis=0)
     scaled: NDArray[np.float32] = (places / max(places.max(), 1e-9)).astype(np.float32)
     return scaled
@@ -163,23 +166,20 @@ def counted_periods(
         finest with less than `_MOST_PERIODS`; P is 0 where none of the N times, which are ISO 8601
         or empty, is known.
     """
-    rows = [row for row, time in enumerate(times) if time]
-    if not rows:
+    import pandas
+
+    moments = pandas.to_datetime(
+        pandas.Series(times, dtype=object), format="ISO8601", utc=True, errors="coerce"
+    ).dt.tz_localize(None)
+    rows = np.flatnonzero(moments.notna())
+    if not len(rows):
         return [], "", np.zeros((topics, 0), dtype=np.int64)
-    moments = np.array([_moment(times[row]) for row in rows], dtype="datetime64[s]")
     for unit in _UNITS:
-        places = moments.astype(f"datetime64[{unit}]").astype(np.int64)
-        if np.ptp(places) < _MOST_PERIODS:
+        own = pandas.PeriodIndex(moments[rows], freq=unit)
+        if (own.max() - own.min()).n < _MOST_PERIODS:
             break
-    first, last = int(places.min()), int(places.max())
-    counts = np.zeros((topics, last - first + 1), dtype=np.int64)
-    np.add.at(counts, (labels[rows], places - first), 1)
-    begins = np.arange(first, last + 1).astype(f"datetime64[{unit}]")
-    if unit == "W":
-        begins = begins.astype("datetime64[D]")
-    return list(map(str, begins)), _UNITS[unit], counts
-
-
-def _moment(time: str) -> datetime:
-    moment = datetime.fromisoformat(time)
-    return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
+    name, written = _UNITS[unit]
+    periods = pandas.period_range(own.min(), own.max())
+    counts = np.zeros((topics, len(periods)), dtype=np.int64)
+    np.add.at(counts, (labels[rows], periods.get_indexer(own)), 1)
+    return periods.start_time.strftime(written).tolist(), name, counts

@@ -1,21 +1,35 @@
-"""Compare the topics of two sets of dialogues: which are new, grow, shrink, or end worse."""
+"""Compare two sets of dialogues: how they end, and which topics are new, grow or shrink."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
+from math import isfinite
 from typing import Any
 
-from ...dialogue import Dialogue, metadata_columns
-from ...errors import InputError, nearest
-from ..flow.flow_comparison import SIGNIFICANT, ShareDifference, tested_shares
+from ..flow.differences import (
+    OTHERS,
+    Difference,
+    Pair,
+    largest_first,
+    mean_of,
+    score_differences,
+    with_p,
+)
+from ..flow.exports import Share
+from ..flow.paths import KINDS
 
-TIME = "month"  # what dialogues are compared by if not by their metadata
+RECORD = ("id", "topic", "name", "similarity", "end", "time")
+"""The columns of a dialogue's record that are no scores."""
+
 _BAD = ("failed", "cancelled", "broken off")
+_BADLY = "end badly"
 _KINDS = {"new": "New topic", "growing": "More", "shrinking": "Less", "gone": "Gone", "": ""}
-_FEWEST = 2  # dialogues of a set
-_MOST = 20  # values that are compared
+
+Record = Mapping[str, Any]
+"""A dialogue: its topic's id, how it ends, and its metadata; see `RECORD`."""
 
 
 @dataclass(frozen=True)
@@ -25,26 +39,22 @@ class Change:
     topic: str  # its id
     name: str
     kind: str  # new, gone, growing, shrinking, or empty where it may be chance
-    share: ShareDifference  # of the dialogues of each set
+    share: Difference  # of the dialogues of each set
     worse: tuple[str, ...]  # ways to end that are surely more frequent in the second set
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """How topics differ between two sets of dialogues."""
+    """How two sets of dialogues differ."""
 
     names: tuple[str, str]
-    sizes: tuple[int, int]
+    sizes: Pair
+    ends: tuple[Difference, ...]  # ways to end, and scores
     changes: tuple[Change, ...]
-
-    def lines(self) -> list[str]:
-        """Say how large the sets are, and what differs."""
-        pairs = zip(self.names, self.sizes, strict=True)
-        sizes = "; ".join(f"{name}: {size:,} dialogues" for name, size in pairs)
-        return [sizes, *self.findings()]
+    parts: tuple[dict[str, Any], dict[str, Any]]  # a row of a table for each set
 
     def findings(self) -> list[str]:
-        """Say what differs beyond chance: topics that are new, more or less frequent, end worse."""
+        """Say which topics differ beyond chance: new, more or less frequent, or ending worse."""
         lines = [
             f"{_KINDS[row.kind]}: {row.name}, {row.share} of dialogues"
             for row in self.changes
@@ -68,8 +78,8 @@ class Comparison:
                 "change": row.kind,
                 "dialogues in first": row.share.counts[0],
                 "dialogues in second": row.share.counts[1],
-                "share in first": _rate(row.share, 0),
-                "share in second": _rate(row.share, 1),
+                "share in first": Share(row.share.shares[0] or 0),
+                "share in second": Share(row.share.shares[1] or 0),
                 "p": row.share.p,
                 "worse ends": row.worse,
             }
@@ -77,93 +87,126 @@ class Comparison:
         ]
 
 
+def ends_of(comparisons: Iterable[Comparison]) -> list[str]:
+    """Say how ends and scores of sets differ beyond chance, the largest difference first."""
+    sure = [(own, compared) for compared in comparisons for own in compared.ends if own.sure]
+    sure.sort(key=lambda pair: -abs(pair[0].gain or 0.0))
+    lines = [
+        f"{compared.names[1]}, beside {compared.names[0]}: {own.what} {own}"
+        for own, compared in sure
+    ]
+    return lines or ["No end and no score differs more than chance explains"]
+
+
+def lines_of(comparisons: Iterable[Comparison]) -> list[str]:
+    """Say how ends and scores differ, and then, for each two sets, which topics do."""
+    lines = ends_of(comparisons)
+    for own in comparisons:
+        pairs = zip(own.names, own.sizes, strict=True)
+        lines.append("; ".join(f"{name}: {size:,} dialogues" for name, size in pairs))
+        lines += own.findings()
+    return lines
+
+
+def parts_of_all(comparisons: Iterable[Comparison]) -> list[dict[str, Any]]:
+    """Return a row of a table for each set that is compared."""
+    rows = [part for own in comparisons for part in own.parts if part["part"] != OTHERS]
+    return list({row["part"]: row for row in rows}.values())
+
+
 def compared_topics(
     names: Mapping[str, str],
-    sets: tuple[Sequence[tuple[str, str]], Sequence[tuple[str, str]]],
+    sets: tuple[Sequence[Record], Sequence[Record]],
     titles: tuple[str, str],
     known: Collection[str] | None = None,
     times: int = 1,
 ) -> Comparison:
-    """Compare two sets of dialogues by their topics, and by how each topic's dialogues end.
+    """Compare two sets of dialogues by their ends, their scores and their topics.
 
     Shares of topics are tested together, by Fisher's test with Holm's correction; so are the ways
-    to end of all topics.
+    to end of all dialogues, and of those of each topic.
 
     Args:
         names: The names of topics by their ids.
-        sets: For each dialogue of a set, the id of its topic, and how it ends.
+        sets: The dialogues of each set.
         titles: The names of the sets.
         known: The topics that are not new; by default all.
         times: The number of comparisons that are made together, by which p is multiplied.
     """
     sizes = len(sets[0]), len(sets[1])
-    of_topic = [Counter(topic for topic, _ in own) for own in sets]
-    of_end = [Counter(own) for own in sets]
-    counts = {topic: (of_topic[0][topic], of_topic[1][topic]) for topic in names}
-    shares = tested_shares([(topic, pair, sizes) for topic, pair in counts.items()])
-    ways = [(topic, kind) for topic, pair in counts.items() if all(pair) for kind in _BAD]
-    ends = tested_shares(
-        [(way[1], (of_end[0][way], of_end[1][way]), counts[way[0]]) for way in ways]
-    )
-    worse: defaultdict[str, list[str]] = defaultdict(list)
-    for (topic, _), end in zip(ways, ends, strict=True):
-        if end.p * times <= SIGNIFICANT and _gain(end) > 0:
-            worse[topic].append(f"{end.name} {end}")
-    changes = []
-    for share in shares:
-        topic = share.name
-        kind = ""
-        if known is not None and topic not in known and share.counts[1] > 0:
-            kind = "new"
-        elif share.p * times <= SIGNIFICANT:
-            kind = _direction(share)
-        changes.append(Change(topic, names[topic], kind, share, tuple(worse[topic])))
-    order = list(_KINDS)
-    changes.sort(key=lambda row: (order.index(row.kind), -abs(_gain(row.share))))
-    return Comparison(titles, sizes, tuple(changes))
+    first, second = (Counter(row["topic"] for row in rows) for rows in sets)
+    before, after = (Counter((row["topic"], row["end"]) for row in rows) for rows in sets)
+    shares = [Difference(topic, (first[topic], second[topic]), sizes) for topic in names]
+    ways = [
+        Difference(way, (before[way], after[way]), (first[way[0]], second[way[0]]))
+        for way in product(names, _BAD)
+    ]
+    worse: dict[str, list[str]] = {topic: [] for topic in names}
+    for end in with_p(ways, times):
+        if end.sure and (end.gain or 0) > 0:
+            worse[end.what[0]].append(f"{end.what[1]} {end}")
+    changes = [
+        Change(share.what, names[share.what], _kind(share, known), share, tuple(worse[share.what]))
+        for share in largest_first(with_p(shares, times))
+    ]
+    changes.sort(key=lambda row: list(_KINDS).index(row.kind))
+    columns = _numbers([*sets[0], *sets[1]])
+    scores = {name: (own[: sizes[0]], own[sizes[0] :]) for name, own in columns.items()}
+    ends = [*_ends(sets, times), *score_differences(scores, times)]
+    parts = _part(titles[0], sets[0]), _part(titles[1], sets[1])
+    return Comparison(titles, sizes, tuple(ends), tuple(changes), parts)
 
 
-def _direction(share: ShareDifference) -> str:
+def _kind(share: Difference, known: Collection[str] | None) -> str:
+    if known is not None and share.what not in known and share.counts[1]:
+        return "new"
+    if not share.sure:
+        return ""
     if not share.counts[1]:
         return "gone"
-    return "growing" if _gain(share) > 0 else "shrinking"
+    return "growing" if (share.gain or 0) > 0 else "shrinking"
 
 
-def _gain(share: ShareDifference) -> float:
-    """Return how much larger a share is in the second set."""
-    return _rate(share, 1) - _rate(share, 0)
+def _ends(sets: tuple[Sequence[Record], Sequence[Record]], times: int) -> list[Difference]:
+    sizes = len(sets[0]), len(sets[1])
+    counts = [_counted_ends(rows) for rows in sets]
+    return with_p(
+        [Difference(kind, (counts[0][kind], counts[1][kind]), sizes) for kind in (_BADLY, *_BAD)],
+        times,
+    )
 
 
-def _rate(share: ShareDifference, place: int) -> float:
-    return share.counts[place] / max(1, share.sizes[place])
+def _counted_ends(rows: Sequence[Record]) -> Counter[str]:
+    counts = Counter(row["end"] for row in rows)
+    counts[_BADLY] = sum(counts[kind] for kind in _BAD)
+    return counts
 
 
-def sets_of(dialogues: Sequence[Dialogue], by: str) -> dict[str, list[int]]:
-    """Divide dialogues by their month, or by a name of their metadata.
+def _numbers(rows: Sequence[Record]) -> dict[str, list[float | None]]:
+    """Return the columns of numbers, None where a row has none; ids are no such column."""
+    columns = {}
+    for name in dict.fromkeys(name for row in rows for name in row if name not in RECORD):
+        values = [row.get(name) for row in rows]
+        numbers = [_number(value) for value in values]
+        given = [value for value in values if value not in (None, "")]
+        read = [number for number in numbers if number is not None]
+        is_id = len(set(read)) == len(read) and all(map(float.is_integer, read))
+        if len(read) == len(given) and not is_id:
+            columns[name] = numbers
+    return columns
 
-    Dialogues without a value are left out.
 
-    Returns:
-        The places of each part, in the order of values.
+def _number(value: Any) -> float | None:
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if isfinite(number) else None
 
-    Raises:
-        InputError: No dialogue has the value, there are too many values, or only one.
-    """
-    columns = metadata_columns(dialogues)
-    if any(own.time for own in dialogues):
-        columns = {TIME: [own.time[:7] for own in dialogues]} | columns
-    if by not in columns:
-        known = ", ".join(sorted(columns)) or "nothing, as dialogues have no times or metadata"
-        hint = nearest(by, columns)
-        raise InputError(f"compare: got '{by}', expected one of {known}; choose one.{hint}")
-    parts: dict[str, list[int]] = {}
-    for row, value in enumerate(columns[by]):
-        if value not in (None, ""):
-            parts.setdefault(str(value), []).append(row)
-    kept = {name: rows for name, rows in sorted(parts.items()) if len(rows) >= _FEWEST}
-    if not 2 <= len(kept) <= _MOST:
-        expected = f"2 to {_MOST} that at least {_FEWEST} dialogues have"
-        raise InputError(
-            f"compare: got {len(kept)} values of '{by}', expected {expected}; choose another column"
-        )
-    return kept
+
+def _part(name: str, rows: Sequence[Record]) -> dict[str, Any]:
+    """Return a row of a table for a set: how its dialogues end, and the means of their scores."""
+    counts = _counted_ends(rows)
+    ends = {kind: Share(counts[kind] / max(1, len(rows))) for kind in (_BADLY, *KINDS)}
+    means = {f"mean {score}": mean_of(own) for score, own in _numbers(rows).items()}
+    return {"part": name, "dialogues": len(rows), **ends, **means}

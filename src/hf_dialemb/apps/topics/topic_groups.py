@@ -46,12 +46,6 @@ class Groups:
         """The names of the topics."""
         return [topic.name for topic in self.topics]
 
-    @property
-    def least(self) -> NDArray[np.float32]:
-        """The least similarity of a new dialogue on each topic, ``(T,)``."""
-        lengths: NDArray[np.float32] = LEAST * np.linalg.norm(self.means, axis=1)
-        return lengths
-
     def nearness(self, units: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the cosine of vectors ``(M, D)`` with the mean of each topic, ``(M, T)``."""
         cosines: NDArray[np.float32] = units @ unit(self.means).T
@@ -64,7 +58,8 @@ class Groups:
         """
         near = self.nearness(units)
         labels = near.argmax(axis=1)
-        fits = near.max(axis=1) >= self.least[labels] * stricter
+        least = LEAST * stricter * np.linalg.norm(self.means, axis=1)
+        fits = near.max(axis=1) >= least[labels]
         return np.where(fits, labels, NOWHERE).astype(np.int32)
 
     def at(self, places: Sequence[int]) -> Groups:

@@ -50,10 +50,12 @@ class TopicMap {
     return [x * this.scale + this.x, y * this.scale + this.y];
   }
 
-  // Neighbours in size have hues far apart, and lightness goes round in three steps.
+  // Neighbouring numbers have hues far apart, and lightness goes round in three steps. A topic keeps
+  // its number, and so its colour, in later runs.
   paint() {
     const light = isDark() ? [72, 62, 82] : [58, 46, 68];
-    this.colours = this.page.data.topics.map((_, number) => {
+    this.colours = this.page.data.topics.map(({ id }) => {
+      const number = parseInt(id.slice("topic-".length)) - 1 || 0;
       return `oklch(${light[number % 3]}% 0.15 ${(number * 137.5 + 250) % 360})`;
     });
     // A canvas does not know the page's variables: what they stand for is read from an element.

@@ -1,19 +1,16 @@
 """Tell what dialogues say apart: set phrases, and phrases that distinguish topics."""
 
-import re
 from collections import Counter
 from collections.abc import Collection, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...dialogue import ROLES, Dialogue
-from ..flow.step_names import best_phrases, clauses
+from ..flow.step_names import clauses
 
 _FEWEST = 3  # dialogues that hold a set phrase
 _COMMON = 0.5  # the share of the topics from which on what is said in them is a set phrase
-_MOST_CONTRAST = 2.0  # of a phrase
 
 
 def customer(dialogue: Dialogue) -> str:
@@ -52,29 +49,3 @@ def without_set_phrases(dialogue: Dialogue, left_out: Collection[str], role: str
             kept = [clause for clause in clauses(turn.content) if clause not in left_out]
             texts.append(" | ".join(kept))
     return list(filter(None, texts))
-
-
-def telling_phrases(groups: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
-    """Return the `best_phrases` that distinguish each of G groups of long texts from the others.
-
-    A phrase in a share p of the group's texts, and q of the others, is worth ``log(p / q)``, at
-    most `_MOST_CONTRAST`. Phrases that are no more frequent than elsewhere, hold a number or are a
-    letter are left out. A single group has its frequent phrases.
-    """
-
-    def worth(phrases: NDArray[Any], counts: Any) -> NDArray[Any]:
-        is_worded: NDArray[Any] = np.array(
-            [len(text) > 1 and bool(re.fullmatch(r"\D*[^\W\d_]\D*", text)) for text in phrases],
-            dtype=bool,
-        )[counts.indices]
-        if len(groups) == 1:
-            return 1.0 * is_worded
-        sizes = np.array([len(group) for group in groups], dtype=np.float64)
-        size = np.repeat(sizes, np.diff(counts.indptr))
-        totals = np.asarray(counts.sum(axis=0)).ravel()[counts.indices]
-        elsewhere = (totals - counts.data + 0.5) / (sizes.sum() - size + 1)
-        contrast = np.log(counts.data / size / elsewhere)
-        worths: NDArray[Any] = np.where(is_worded, np.minimum(contrast, _MOST_CONTRAST), 0.0)
-        return worths
-
-    return best_phrases(groups, worth)

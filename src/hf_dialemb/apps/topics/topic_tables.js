@@ -13,22 +13,25 @@ function endBar(data, ends) {
   return make("div.ends", { role: "img", "aria-label": label.join(", ") }, parts);
 }
 
-// Which colour stands for which way to end.
-function endKey(data) {
-  const parts = data.kinds.map((kind, place) => make("span", endMark(place), kind));
-  return make("p.soft.key", parts);
-}
-
 function endsTable(data, link) {
   const head = data.kinds.map((kind, place) => make("th.figure", endMark(place), kind));
   const rows = data.topics.flatMap((topic) => {
     const share = (count) => ` ${topic.size ? percent(count / topic.size) : "–"}`;
-    const cell = (count) => make("td.figure", figure(count), make("span.soft", share(count)));
+    const cell = (count, kind) => {
+      const opened = count ? link(topic.id, figure(count), data.kinds[kind]) : "0";
+      return make("td.figure", opened, make("span.soft", share(count)));
+    };
     const place = { scope: "row", colspan: data.kinds.length };
     const name = make("th", place, link(topic.id), endBar(data, topic.ends));
     return [make("tr", name), make("tr", topic.ends.map(cell))];
   });
   return make("div.wide", make("table", make("thead", make("tr", head)), make("tbody", rows)));
+}
+
+// How sets of dialogues end, and then each two sets by their topics.
+function comparisonsOf(data, link) {
+  const ends = make("ul.findings", data.compared_ends.map((line) => make("li", line)));
+  return [ends, ...data.comparisons.flatMap((own) => comparisonOf(own, link))];
 }
 
 // The findings of a comparison, and two bars a topic, as long as its shares.
@@ -47,10 +50,7 @@ function comparisonOf({ names, sizes, lines, rows }, link) {
   };
   return [
     make("h3", `${names[0]} and ${names[1]}`),
-    soft(
-      `${sizes.map(figure).join(" and ")} dialogues. A change is sure where p is at most 0.05`,
-      " (Fisher's exact test, Holm's correction).",
-    ),
+    soft(`${sizes.map(figure).join(" and ")} dialogues; changes are sure where p is at most 0.05.`),
     make("ul.findings", lines.map((line) => make("li", line))),
     ...rows.map(pair),
   ];

@@ -2,18 +2,10 @@
 // The page of topics: a map of dialogues, and a panel with topics and what is said in dialogues.
 // Text of dialogues gets into the page as text only, never as markup.
 
-const figures = new Intl.NumberFormat("en");
-const figure = (number) => figures.format(number);
+const figure = (number) => number.toLocaleString("en");
 const percent = (share) => `${(100 * share).toFixed(share && share < 0.01 ? 1 : 0)} %`;
 const dateOf = (time) => time.replace("T", " ");
 const soft = (...parts) => make("p.soft", ...parts);
-
-// How sure a topic is, and what to do about it.
-const ADVICE = {
-  solid: "It comes back in nearly every sample of the dialogues.",
-  fair: "Most of it comes back in other samples: read some of its dialogues before you count it.",
-  shaky: "It falls apart in other samples: read it before you count it, or try fewer topics.",
-};
 
 // A list of which the first are shown, and more on demand.
 function longList(rows, item, shown = 30) {
@@ -101,13 +93,12 @@ class TopicsPage {
       soft("Each point is a dialogue; near ones are alike. Choose a topic or a point."),
       make("div.ways", { role: "group", "aria-label": "What is shown of topics" }, ways),
     ];
-    const link = (id) => {
-      const { name } = data.topics[this.numbers.get(id)];
-      return this.button({ topic: id }, name, { class: "link" });
+    const link = (id, text = data.topics[this.numbers.get(id)].name, end = "") => {
+      return this.button({ topic: id, end }, text, { class: "link" });
     };
     if (list === "ends") return [...parts, endsTable(data, link)];
     if (list === "comparison")
-      return [...parts, ...data.comparisons.flatMap((own) => comparisonOf(own, link))];
+      return [...parts, ...comparisonsOf(data, link)];
     const all = data.periods.map((_, place) => {
       return data.topics.reduce((sum, topic) => sum + topic.periods[place], 0);
     });
@@ -116,9 +107,8 @@ class TopicsPage {
   }
 
   flowLink(topic) {
-    if (!topic.flow) return [];
     const href = `flows/${topic.id}/index.html`;
-    return [make("a.flow", { href }, "How these dialogues go →")];
+    return topic.flow ? [make("a.flow", { href }, "How these dialogues go →")] : [];
   }
 
   topicButton(number) {
@@ -175,7 +165,6 @@ class TopicsPage {
       make("h3", title),
       make("div.chips", phrases.map((text) => make("span.chip", text))),
     ];
-    const advice = ADVICE[topic.stability];
     const roles = Object.entries(topic.by_role).filter(([, phrases]) => phrases.length);
     return [
       this.button({ list: this.view.list }, "← All topics"),
@@ -183,23 +172,33 @@ class TopicsPage {
       topic.sentence && make("p.sentence", { dir: "auto" }, topic.sentence),
       soft(`${counted(topic.size, "dialogue")}, ${this.shareOf(topic)} of all`),
       ...this.flowLink(topic),
-      advice && make("p.soft.sure", make("b", topic.stability), `. ${advice}`),
+      topic.stability && make("p.soft.sure", make("b", topic.stability), `. ${topic.advice}`),
       ...chips("Tells it from the others", topic.phrases),
       ...roles.flatMap(([role, phrases]) => chips(`The ${role} says`, phrases)),
       make("h3", "How they end"),
       endBar(data, topic.ends),
-      endKey(data),
+      make("div.ways", data.kinds.map((end, kind) => {
+        const attributes = { "aria-pressed": `${this.view.end === end}` };
+        const view = { topic: topic.id, end: this.view.end === end ? "" : end };
+        return this.button(view, [endMark(kind), `${end} ${figure(topic.ends[kind])}`], attributes);
+      })),
       ...this.changes.ofTopic(number),
       ...this.curve(topic.periods, this.map.colours[number]),
       make("h3", "Dialogues, the most typical first"),
-      ...longList(this.members[number], (row) => this.dialogueButton(row)),
+      ...longList(this.shown(number), (row) => this.dialogueButton(row)),
     ].filter(Boolean);
+  }
+
+  // The dialogues of a topic, or those that end in the way that was chosen.
+  shown(number) {
+    const kind = this.data.kinds.indexOf(this.view.end);
+    return this.members[number].filter((row) => kind < 0 || this.data.ends[row] === kind);
   }
 
   dialoguePanel(row) {
     const { ids, near, times, texts } = this.data;
     const topic = this.topicOf(row);
-    const rows = this.hits ? [...this.hits.keys()] : this.members[this.labels[row]];
+    const rows = this.hits ? [...this.hits.keys()] : this.shown(this.labels[row]);
     const place = rows.indexOf(row);
     const step = (by, text) => {
       const next = place < 0 ? undefined : rows[place + by];
@@ -208,7 +207,7 @@ class TopicsPage {
     };
     const back = this.hits
       ? this.button({}, "← All found")
-      : this.button({ list: this.view.list, topic: topic.id }, `← ${shortened(topic.name)}`);
+      : this.button({ ...this.view, dialogue: "" }, `← ${shortened(topic.name)}`);
     const facts = [topic.name, `cosine ${(near[row] / 1000).toFixed(2)}`, dateOf(times[row] ?? "")];
     const text = `${figure(place + 1)} of ${figure(rows.length)}`;
     const count = make("span.soft", text);
@@ -317,8 +316,8 @@ class TopicsPage {
         search.focus();
       }
       if (event.key === "Escape") {
-        const { list, topic, dialogue } = this.view;
-        this.show({ list, topic: dialogue && topic });
+        const { list, topic, end, dialogue } = this.view;
+        this.show({ list, topic: dialogue && topic, end: dialogue && end });
       }
     });
   }

@@ -1,11 +1,11 @@
 """Hold topics of dialogues as tables, a page, and a folder that later runs go on from."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,23 +16,33 @@ from ...dialogue import ROLES, Dialogue, metadata_columns
 from ...display import counted, data_frame, notebook_view
 from ...encoders import load_encoder
 from ...errors import explained
-from ...storage.files import write_atomically, write_text_atomically
+from ...storage.files import replaced_together, write_text_atomically
 from ...storage.pretrained import default_encoder
 from ..flow import paths
-from ..flow.exports import cell_of, table_of, write_workbook
+from ..flow.differences import parts_of
+from ..flow.exports import Id, Share, write_table, write_workbook
 from ..flow.extract import extract_flow
 from ..flow.flow_folder import remove_report
 from ..pages.standalone_page import write_page
 from .edits import EDITS, Edits
-from .topic_comparison import Comparison, compared_topics, sets_of
+from .topic_comparison import Comparison, compared_topics, ends_of, parts_of_all
 
 PAGE, FLOWS = "index.html", "flows"
 TOPICS_TABLE, DIALOGUES_TABLE, DIALOGUES_FRAME = "topics.csv", "dialogues.csv", "dialogues.parquet"
 WORKBOOK, MODEL = "topics.xlsx", "topics.safetensors"
+FILES = (PAGE, TOPICS_TABLE, DIALOGUES_TABLE, DIALOGUES_FRAME, WORKBOOK, MODEL)
 NO_TOPIC, FITS_NOWHERE = "none", "fits nowhere"  # the id and the name of dialogues on no topic
 PHRASES = "phrases"
 _COLUMNS = ("id", "name", "sentence", "size", "stability", "phrases")
+_ADVICE = {
+    "solid": "It comes back in nearly every sample of the dialogues.",
+    "fair": "Most of it comes back in other samples: read some of its dialogues before you count "
+    "it.",
+    "shaky": "It falls apart in other samples: read it before you count it, or try fewer topics.",
+}
+"""How sure a topic is, and what to do about it."""
 _SCRIPTS = ("changes.js", "topic_map.js", "topic_tables.js", "topics.js")
+_ID = re.compile(r"topic-[1-9]\d{0,8}")  # what the folder of a topic's flow is called
 FEWEST = 5  # a topic with fewer dialogues gets no flow of its own
 MOST_CHARACTERS = 30_000_000  # of a page; dialogues beyond it are there without their turns
 
@@ -107,7 +117,8 @@ class Topics:
     def dialogues(self) -> Any:
         """A DataFrame with a row for each dialogue.
 
-        Its columns are id, topic, name, similarity, end, time, and the metadata of dialogues.
+        Its columns are id, topic, name, similarity, end, time, turns, and the metadata of
+        dialogues.
         """
         return data_frame(self._dialogue_records())
 
@@ -133,20 +144,12 @@ class Topics:
         import pyarrow.parquet as pq
         from safetensors.numpy import save_file
 
-        place = Path(folder)
-        topics = self._topic_records()
-        dialogues = self._dialogue_records()
-        for name, records in ((TOPICS_TABLE, topics), (DIALOGUES_TABLE, dialogues)):
-            rows = [list(map(cell_of, record.values())) for record in records]
-            write_text_atomically(place / name, table_of(list(records[0]), rows))
-        frame = pa.Table.from_pylist(dialogues)
-        write_atomically(place / DIALOGUES_FRAME, partial(pq.write_table, frame))
+        topics, dialogues = self._topic_records(), self._dialogue_records()
         sheets = {"topics": topics, "conversations": dialogues}
         if self.comparisons:
+            sheets["ends and scores"] = parts_of_all(self.comparisons)
             sheets["comparison"] = [row for own in self.comparisons for row in own.rows()]
-        write_workbook(place / WORKBOOK, sheets)
-        if self.edits.text:
-            write_text_atomically(place / EDITS, self.edits.text)
+        frame = {name: _column([row[name] for row in dialogues]) for name in dialogues[0]}
         kept = [(own.id, own.name, own.stability) for own in self.by_size if own.id != NO_TOPIC]
         record = {
             "title": self.title,
@@ -156,9 +159,15 @@ class Topics:
             "topics": kept,
         }
         means = {"means": np.ascontiguousarray(self.means)}
-        facts = {"topics": json.dumps(record)}
-        write_atomically(place / MODEL, lambda path: save_file(means, path, facts))
-        self.page(place / PAGE)
+        with replaced_together(Path(folder), FILES) as place:
+            write_table(place / TOPICS_TABLE, topics)
+            write_table(place / DIALOGUES_TABLE, dialogues)
+            pq.write_table(pa.table(frame), place / DIALOGUES_FRAME)
+            write_workbook(place / WORKBOOK, sheets)
+            save_file(means, place / MODEL, {"topics": json.dumps(record)})
+            self.page(place / PAGE)
+        if self.edits.text:
+            write_text_atomically(Path(folder) / EDITS, self.edits.text)
 
     def save_flows(self, folder: str | Path, encoder: Any = None, **settings: Any) -> Self:
         """Write a flow of each topic of at least `FEWEST` dialogues, and return topics with these.
@@ -192,25 +201,18 @@ class Topics:
         Returns:
             The topics with the comparisons.
         """
-        parts = sets_of(self.corpus, by)
-        pairs = [tuple(parts.items())]
-        if len(parts) > 2:
-            everything = set().union(*parts.values())
-            pairs = [
-                (("others", sorted(everything.difference(rows))), (name, rows))
-                for name, rows in parts.items()
-            ]
-        names = {topic.id: topic.name for topic in self.by_size}
+        names, rows = self._names, self._dialogue_records()
+        pairs = parts_of(self.corpus, by)
         comparisons = [
             compared_topics(
                 names,
-                (self._topics_and_ends(before), self._topics_and_ends(after)),
+                ([rows[row] for row in before], [rows[row] for row in after]),
                 (first, second),
                 times=len(pairs),
             )
             for (first, before), (second, after) in pairs
         ]
-        return replace(self, comparisons=tuple(comparisons))
+        return replace(self, comparisons=(*self.comparisons, *comparisons))
 
     def compared_with(self, folder: str | Path) -> Self:
         """Compare with the dialogues of the folder of topics that these go on from.
@@ -224,17 +226,18 @@ class Topics:
         with explained(f"topics '{folder}'", "run dialemb topics again"):
             table = pq.read_table(Path(folder) / DIALOGUES_FRAME).to_pylist()
         merged = self.edits.merged
-        before = [(merged.get(row["topic"], row["topic"]), row["end"]) for row in table]
+        before = [row | {"topic": merged.get(row["topic"], row["topic"])} for row in table]
         comparison = compared_topics(
-            {topic.id: topic.name for topic in self.by_size},
-            (before, self._topics_and_ends(range(len(self.corpus)))),
+            self._names,
+            (before, self._dialogue_records()),
             (record["title"], self.title),
             known={NO_TOPIC, *(id for id, *_ in record["topics"])},
         )
-        return replace(self, comparisons=(comparison,))
+        return replace(self, comparisons=(*self.comparisons, comparison))
 
-    def _topics_and_ends(self, rows: Sequence[int]) -> list[tuple[str, str]]:
-        return [(self.by_size[self.labels[row]].id, self.ends[row]) for row in rows]
+    @property
+    def _names(self) -> dict[str, str]:
+        return {topic.id: topic.name for topic in self.by_size}
 
     def __repr__(self) -> str:
         return f"{self.title}: {self.counts}"
@@ -249,7 +252,7 @@ class Topics:
     def _topic_records(self) -> list[dict[str, Any]]:
         return [
             {column: getattr(topic, column) for column in _COLUMNS}
-            | {"share": topic.size / len(self.corpus), **ends}
+            | {"share": Share(topic.size / len(self.corpus)), **ends}
             | {"examples": tuple(self.ids[row] for row in topic.examples)}
             for topic, ends in zip(self.by_size, self.ends_by_topic, strict=True)
         ]
@@ -257,12 +260,13 @@ class Topics:
     def _dialogue_records(self) -> list[dict[str, Any]]:
         topics = [self.by_size[label] for label in self.labels]
         columns: dict[str, Sequence[Any]] = {
-            "id": self.ids,
+            "id": list(map(Id, self.ids)),
             "topic": [topic.id for topic in topics],
             "name": [topic.name for topic in topics],
             "similarity": np.round(self.similarity.astype(np.float64), 4).tolist(),
             "end": self.ends,
             "time": [dialogue.time for dialogue in self.corpus],
+            "turns": [len(dialogue.turns) for dialogue in self.corpus],
         }
         columns |= metadata_columns(self.corpus, columns)
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
@@ -270,7 +274,12 @@ class Topics:
     def _page_record(self) -> dict[str, Any]:
         roles = roles_of(self.corpus)
         topics = [
-            vars(topic) | {"flow": topic.id in self.flows, "ends": list(ends.values())}
+            vars(topic)
+            | {
+                "flow": topic.id in self.flows,
+                "ends": list(ends.values()),
+                "advice": _ADVICE.get(topic.stability, ""),
+            }
             for topic, ends in zip(self.by_size, self.ends_by_topic, strict=True)
         ]
         return {
@@ -289,9 +298,11 @@ class Topics:
                 }
                 for own in self.comparisons
             ],
+            "compared_ends": ends_of(self.comparisons) if self.comparisons else [],
             "ids": self.ids,
             "times": [dialogue.time for dialogue in self.corpus] if self.periods else [],
             "labels": self.labels.tolist(),
+            "ends": [paths.KINDS.index(kind) for kind in self.ends],
             "near": np.round(self.similarity * 1000).astype(int).tolist(),
             "places": np.round(self.places * 10_000).astype(int).ravel().tolist(),
             "texts": self._turns(roles),
@@ -320,9 +331,23 @@ def read_model(folder: str | Path) -> tuple[dict[str, Any], NDArray[np.float32]]
         try:
             with safe_open(Path(folder) / MODEL, "numpy") as tensors:
                 means = tensors.get_tensor("means")
-                return json.loads(tensors.metadata()["topics"]), means
+                record = json.loads(tensors.metadata()["topics"])
+                if wrong := [id for id, *_ in record["topics"] if not _ID.fullmatch(id)]:
+                    raise ValueError(f"got the id {wrong[0]!r}, expected one such as topic-1")
+                return record, means
         except SafetensorError as error:
             raise ValueError(f"{MODEL}: {error}") from None
+
+
+def _column(values: list[Any]) -> Any:
+    """Return values as a column of a table; what no column can hold as it is becomes text."""
+    import pyarrow as pa
+
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, OverflowError, UnicodeError):
+        texts = [None if value is None else json.dumps(value) for value in values]
+        return pa.array(texts, pa.string())
 
 
 def ids_of(corpus: Sequence[Dialogue]) -> list[str]:
@@ -337,7 +362,7 @@ def remove_topics(folder: Path) -> None:
     """
     if (folder / MODEL).is_file():
         _remove_flows(folder, ())
-        for name in (TOPICS_TABLE, DIALOGUES_TABLE, DIALOGUES_FRAME, WORKBOOK, MODEL):
+        for name in FILES[1:]:
             (folder / name).unlink(missing_ok=True)
 
 
