@@ -30,7 +30,7 @@ COMMANDS = {
     "rank": "--model ranker --context calls.jsonl --candidates responses.txt --output out/r.jsonl",
     "topics": "calls.jsonl --model dse --output out/topics",
     "flow": "calls.jsonl --model dse --clusters 4 --output out/flow",
-    "flow next": "--flow flow --input calls.jsonl --output out/next.jsonl",
+    "flow next": "--flow flow --input calls.jsonl",
     "flow compare": "--flow flow --input other.jsonl --output out/comparison",
     "corpus check": "calls.jsonl",
     "corpus convert": "calls.csv --output out/calls.jsonl",
