@@ -16,7 +16,7 @@ from hf_dialemb.apps.cli import main
 from hf_dialemb.apps.flow.extract import extract_flow
 from hf_dialemb.apps.flow.flow import read_utterances, restricted_to
 from hf_dialemb.apps.flow.flow_comparison import compared, graph_of
-from hf_dialemb.apps.flow.flow_folder import FILES, StoredFlow, read_flow, write_flow
+from hf_dialemb.apps.flow.flow_folder import FILES, read_flow, write_flow
 from hf_dialemb.apps.flow.graph import END, FlowGraph
 from hf_dialemb.apps.flow.new_dialogues import assign, next_actions
 from hf_dialemb.data import write_jsonl
@@ -52,15 +52,15 @@ def test_utterances_are_in_order_and_know_their_dialogue():
 @pytest.fixture
 def stored():
     flow = replace(flow_of_actions(DIALOGUES, "taxis"), settings={"model": "m", "seed": 1})
-    return StoredFlow(flow, np.eye(len(flow.clusters), 7, dtype=np.float32))
+    return replace(flow, centroids=np.eye(len(flow.clusters), 7, dtype=np.float32))
 
 
 def test_a_flow_reads_back(stored, tmp_path):
     write_flow(stored, tmp_path / "flow")
-    found, flow = read_flow(tmp_path / "flow"), stored.flow
+    found = read_flow(tmp_path / "flow")
     for name in ("title", "clusters", "settings", "trajectories"):
-        assert getattr(found.flow, name) == getattr(flow, name)
-    assert found.flow.utterances.actions == flow.utterances.actions
+        assert getattr(found, name) == getattr(stored, name)
+    assert found.utterances.actions == stored.utterances.actions
     np.testing.assert_array_equal(found.centroids, stored.centroids)
 
 

@@ -75,8 +75,8 @@ def test_a_folder_of_transcripts_becomes_a_page(model, flow, made, calls, capsys
     assert "Main path, as in " in printed
     assert printed.endswith(f"Wrote {flow / 'index.html'}\n")
     stored = read_flow(flow)
-    assert stored.flow.utterances.dialogues == tuple(path.stem for path in sorted(calls.iterdir()))
-    assert sum(cluster.size for cluster in stored.flow.clusters) == len(stored.flow.utterances)
+    assert stored.utterances.dialogues == tuple(path.stem for path in sorted(calls.iterdir()))
+    assert sum(cluster.size for cluster in stored.clusters) == len(stored.utterances)
 
 
 @pytest.mark.parametrize("steps", range(5))
@@ -154,7 +154,7 @@ def test_small_odd_and_very_long_input_gives_a_page(model, tmp_path, lines, caps
     (tmp_path / "one.txt").write_text("\n".join(lines))
     run(tmp_path / "one.txt", *model)
     assert "Main path, as in " in capsys.readouterr().out
-    assert read_flow(tmp_path / "flow").flow.clusters
+    assert read_flow(tmp_path / "flow").clusters
     assert "<script>alert(1)" not in (tmp_path / "flow" / "index.html").read_text()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ from ...storage.pretrained import default_encoder
 from ..pages.page import write_page
 from .flow import Flow, Utterances, read_utterances
 from .flow_clustering import cluster_by_role
-from .flow_folder import CACHE, PAGE, UTTERANCES, StoredFlow, write_report
+from .flow_folder import CACHE, PAGE, UTTERANCES, write_report
 from .graph import END, START, Pruning, Weights, pruned, readable
 from .language_model_names import find_writer, named_by_model
 from .outcomes import outcomes_apart
@@ -75,14 +75,9 @@ class FlowSettings:
 class ExtractedFlow:
     """A flow, and the part of it that is shown."""
 
-    stored: StoredFlow
+    flow: Flow
     choices: Mapping[str, str]  # how the number of clusters of each role was decided
     pruning: Pruning
-
-    @property
-    def flow(self) -> Flow:
-        """The dialogues as paths through clusters."""
-        return self.stored.flow
 
     @cached_property
     def graph(self) -> networkx.DiGraph[str]:
@@ -188,12 +183,12 @@ def extract_flow(
         rows = utterance_vectors(loaded, utterances.texts, cache)
     else:
         rows = checked_vectors(vectors, len(utterances), "utterance")
-    stored, choices = _extracted(utterances, rows, wanted, facts, folder)
-    pruning = readable(stored.flow.graph, wanted.nodes, wanted.edges, wanted.weights)
+    flow, choices = _extracted(utterances, rows, wanted, facts, folder)
+    pruning = readable(flow.graph, wanted.nodes, wanted.edges, wanted.weights)
     if folder:
         back = Path(os.path.relpath(Path(overview) / PAGE, folder)).as_posix() if overview else ""
-        write_report(stored, choices, pruning, folder, back)
-    return ExtractedFlow(stored, choices, pruning)
+        write_report(flow, choices, pruning, folder, back)
+    return ExtractedFlow(flow, choices, pruning)
 
 
 def _extracted(
@@ -202,7 +197,7 @@ def _extracted(
     settings: FlowSettings,
     facts: Mapping[str, Any],
     folder: Path | None,
-) -> tuple[StoredFlow, dict[str, str]]:
+) -> tuple[Flow, dict[str, str]]:
     """Cluster utterances by their vectors, ``(N, D)``, and name the clusters.
 
     Return the flow, and how the number of clusters of each role was decided. A ``folder`` keeps the
@@ -225,7 +220,7 @@ def _extracted(
         flow = phrase_names(flow)
     elif settings.names != NEAREST:
         flow = named_by_model(flow, settings.names, folder / CACHE / "names" if folder else None)
-    return StoredFlow(flow, centroids(vectors, flow.labels)), choices
+    return replace(flow, centroids=centroids(vectors, flow.labels)), choices
 
 
 def utterance_vectors(

@@ -17,6 +17,7 @@ from ...display import counted
 from ...errors import InputError
 from .graph import END, START, FlowGraph, State, transition_graph
 
+NO_CENTROIDS = np.zeros((0, 0), dtype=np.float32)
 EXAMPLES = 10  # texts that a cluster shows
 
 Group = tuple[str, Hashable]
@@ -75,6 +76,8 @@ class Flow:
     clusters: tuple[Cluster, ...]  # C of them, with different ids
     # everything that decided the result, as JSON has it
     settings: Mapping[str, Any] = field(default_factory=dict)
+    # by which new utterances are assigned: unit vectors, (C, D); empty where there are none
+    centroids: NDArray[np.float32] = field(default_factory=lambda: NO_CENTROIDS, compare=False)
 
     @property
     def counts(self) -> str:

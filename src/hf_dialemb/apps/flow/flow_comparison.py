@@ -23,7 +23,7 @@ from .exports import write_table
 from .extract import short
 from .flow import Flow, Utterances, read_utterances, restricted_to
 from .flow_clustering import cluster
-from .flow_folder import PAGE, StoredFlow, read_flow
+from .flow_folder import PAGE, read_flow
 from .graph import END, START, FlowGraph, State, readable, transition_graph
 from .new_dialogues import assign, new_vectors
 from .paths import ends
@@ -66,7 +66,7 @@ def compare_with(
         raise InputError(
             f"{title}: got all dialogues of the flow, expected some of them, or others; choose some"
         )
-    whole = second_set.isdisjoint(stored.flow.utterances.dialogues)
+    whole = second_set.isdisjoint(stored.utterances.dialogues)
     sets = (flow.title if whole else "the rest", rest), (title, second_set)
     yield from _compared_sets(flow, sets, output, 1)
 
@@ -127,14 +127,12 @@ def _findings(flow: Flow, sets: tuple[Named, Named], times: int) -> list[str]:
     return new + lines
 
 
-def _both(
-    stored: StoredFlow, folder: Path, utterances: Utterances, title: str
-) -> tuple[Flow, list[str]]:
+def _both(flow: Flow, folder: Path, utterances: Utterances, title: str) -> tuple[Flow, list[str]]:
     """Find dialogues in a flow and add the others to it.
 
     Return the flow, and the ids of all of them in it, in order.
     """
-    flow, known, ids = stored.flow, _contents(stored.flow.utterances), dict[str, str]()
+    known, ids = _contents(flow.utterances), dict[str, str]()
     for name, content in _contents(utterances).items():
         # A folder that is part of the flow's input has ids without the folder's name.
         longer = f"{title}/{name}"
@@ -156,11 +154,11 @@ def _both(
     )
     # Both sides follow one rule: nearest centroids beside the flow's own clusters would show
     # differences of their own.
-    vectors = new_vectors(stored, folder, both)
-    labels = assign(vectors, both.roles, stored.centroids, flow.clusters)
+    vectors = new_vectors(flow, folder, both)
+    labels = assign(vectors, both.roles, flow.centroids, flow.clusters)
     flow = replace(flow, utterances=both, labels=labels)
     is_new = np.arange(len(both)) >= len(old)
-    return with_new_states(flow, vectors, stored.centroids, is_new), list(ids.values())
+    return with_new_states(flow, vectors, flow.centroids, is_new), list(ids.values())
 
 
 def with_new_states(

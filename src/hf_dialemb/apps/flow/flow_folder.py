@@ -8,13 +8,12 @@ The page and the tables beside them are for people and other programs.
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, replace
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...storage.files import replaced_together, write_json_atomically
@@ -32,21 +31,13 @@ FILES = (FLOW, PAGE, UTTERANCES, CENTROIDS, CLUSTERS, ENDS)
 _AGAIN = "run dialemb flow again"
 
 
-@dataclass(frozen=True)
-class StoredFlow:
-    """A flow, and the centroids by which new utterances are assigned."""
-
-    flow: Flow
-    centroids: NDArray[np.float32]  # unit vectors, (C, D)
-
-
-def write_flow(stored: StoredFlow, folder: Path) -> None:
+def write_flow(flow: Flow, folder: Path) -> None:
     """Write a flow into a folder; ``flow.json`` comes last, and without it there is none."""
     import pyarrow as pa
     import pyarrow.parquet as pq
     from safetensors.numpy import save_file
 
-    flow, utterances = stored.flow, stored.flow.utterances
+    utterances = flow.utterances
     columns = {
         "dialogue": [utterances.dialogues[place] for place in utterances.places],
         "role": list(utterances.roles),
@@ -57,13 +48,13 @@ def write_flow(stored: StoredFlow, folder: Path) -> None:
     }
     folder.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.table(columns), folder / UTTERANCES)
-    save_file({"centroids": np.ascontiguousarray(stored.centroids)}, folder / CENTROIDS)
+    save_file({"centroids": np.ascontiguousarray(flow.centroids)}, folder / CENTROIDS)
     record = {"schema": 1, "title": flow.title, "settings": dict(flow.settings)}
     record["clusters"] = [asdict(cluster) for cluster in flow.clusters]
     write_json_atomically(folder / FLOW, record)
 
 
-def read_flow(folder: Path) -> StoredFlow:
+def read_flow(folder: Path) -> Flow:
     """Read the output of ``dialemb flow``; an InputError says that it is missing or damaged."""
     import pyarrow.parquet as pq
     from safetensors import SafetensorError
@@ -78,7 +69,7 @@ def read_flow(folder: Path) -> StoredFlow:
         record = json.loads((folder / FLOW).read_text(encoding="utf-8"))
         columns = pq.read_table(folder / UTTERANCES).to_pydict()
         flow = _flow(record["title"], record["settings"], record["clusters"], columns)
-        return StoredFlow(flow, load_file(folder / CENTROIDS)["centroids"])
+        return replace(flow, centroids=load_file(folder / CENTROIDS)["centroids"])
     except (*_WRONG_FORM, SafetensorError) as error:
         raise InputError(f"flow '{folder}': cannot be read ({error}); {_AGAIN}") from None
 
@@ -109,17 +100,16 @@ def _flow(
 
 
 def write_report(
-    stored: StoredFlow, choices: Mapping[str, str], pruning: Pruning, folder: Path, back: str = ""
+    flow: Flow, choices: Mapping[str, str], pruning: Pruning, folder: Path, back: str = ""
 ) -> None:
     """Write a flow with its page and tables, in place of those of an earlier run.
 
     The page links ``back`` to another, by an address relative to the folder.
     """
-    flow = stored.flow
     with replaced_together(folder, FILES) as new:
         write_page(flow, new / PAGE, pruning, choices=choices, back=back)
         write_tables(flow, new)
-        write_flow(stored, new)
+        write_flow(flow, new)
 
 
 def remove_report(folder: Path, *, cache: bool = False) -> None:

@@ -14,7 +14,7 @@ from ...errors import InputError
 from ...metrics.vectors import unit_vectors
 from .extract import utterance_vectors
 from .flow import Cluster, Flow, Utterances, read_utterances
-from .flow_folder import CACHE, StoredFlow, read_flow
+from .flow_folder import CACHE, read_flow
 from .graph import END, START, State, TransitionModel
 
 
@@ -59,27 +59,27 @@ def next_in_dialogues(
 
     ``folder`` is the output of ``dialemb flow``; ``dialogues`` are what `load_dialogues` takes.
     """
-    stored, utterances = read_flow(folder), read_utterances(load_dialogues(dialogues))
-    vectors = new_vectors(stored, folder, utterances)
-    labels = assign(vectors, utterances.roles, stored.centroids, stored.flow.clusters)
+    flow, utterances = read_flow(folder), read_utterances(load_dialogues(dialogues))
+    vectors = new_vectors(flow, folder, utterances)
+    labels = assign(vectors, utterances.roles, flow.centroids, flow.clusters)
     for place, name in enumerate(utterances.dialogues):
-        clusters = [stored.flow.clusters[labels[row]] for row in utterances.rows_of(place)]
+        clusters = [flow.clusters[labels[row]] for row in utterances.rows_of(place)]
         history = [cluster.state for cluster in clusters]
-        yield name, clusters, next_actions(stored.flow, history, top)
+        yield name, clusters, next_actions(flow, history, top)
 
 
-def new_vectors(stored: StoredFlow, folder: Path, utterances: Utterances) -> NDArray[np.float32]:
+def new_vectors(flow: Flow, folder: Path, utterances: Utterances) -> NDArray[np.float32]:
     """Embed N utterances by the encoder that made a flow, ``(N, D)``.
 
     An InputError says that the encoder is unknown or has changed.
     """
-    model = stored.flow.settings.get("model")
+    model = flow.settings.get("model")
     if not model:
         raise InputError(
             f"flow '{folder}': got one of ready vectors, expected one that an encoder made"
         )
     encoder = load_encoder(model)
-    if encoder.fingerprint != stored.flow.settings.get("vectors"):
+    if encoder.fingerprint != flow.settings.get("vectors"):
         raise InputError(
             f"flow '{folder}': its model '{model}' has changed; run dialemb flow again"
         )
