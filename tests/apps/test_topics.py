@@ -19,7 +19,7 @@ from sklearn.metrics import normalized_mutual_info_score
 
 import hf_dialemb
 from hf_dialemb.apps.cli import main
-from hf_dialemb.apps.search.topic_labels import read_topics
+from hf_dialemb.apps.files.table_rows import plain_cell
 from hf_dialemb.apps.topics.naming import names_of, requests_in
 from hf_dialemb.apps.topics.segments import boundaries, segments
 from hf_dialemb.apps.topics.topic_clustering import (
@@ -339,8 +339,9 @@ def test_odd_metadata_is_kept_computes_nothing_and_files_come_together(tmp_path,
     column = next(cell.column_letter for cell in book["topics"][1] if cell.value == "share")
     assert book["topics"][f"{column}2"].number_format == "0.0%"
     with (tmp_path / "dialogues.csv").open(encoding="utf-8", newline="") as file:
-        assert not any(head.startswith(tuple("=+-@")) for head in next(csv.reader(file)))
-    assert [*read_topics(tmp_path / "dialogues.csv")][: len(ids)] == ids
+        rows = list(csv.DictReader(file))
+    assert not any(head.startswith(tuple("=+-@")) for head in rows[0])
+    assert [plain_cell(row["id"]) for row in rows[: len(ids)]] == ids
     frame = pq.read_table(tmp_path / "dialogues.parquet").to_pylist()
     assert [row["id"] for row in frame[: len(ids)]] == ids
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
