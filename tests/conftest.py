@@ -2,10 +2,15 @@
 
 import gc
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+# What earlier tests kept would be taken for what these make; models of the Hub are read as before.
+os.environ.setdefault("HF_HUB_CACHE", str(Path.home() / ".cache" / "huggingface" / "hub"))
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    os.environ["HF_HOME"] = tempfile.mkdtemp(prefix="hf_dialemb_")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 # On models this small a second thread gains nothing and loses much on busy cores, in other threads
 # and processes too.

@@ -26,7 +26,7 @@ COMMANDS = {
     "embed": "--model dse --input calls.jsonl --output out/vectors.parquet",
     "embed:table": "--model bert --input calls.csv --output out/vectors.parquet",
     "embed:transcript": "--model bert --input talk.txt --output out/vectors.parquet",
-    "search": "--corpus calls.jsonl --vectors vectors.parquet --id #2 --output out/found.jsonl",
+    "search": "--model dse --corpus calls.jsonl --query card --output out/found.jsonl",
     "rank": "--model ranker --context calls.jsonl --candidates responses.txt --output out/r.jsonl",
     "topics": "calls.jsonl --model dse --output out/topics",
     "flow": "calls.jsonl --model dse --clusters 4 --output out/flow",
@@ -121,7 +121,7 @@ def holds(command: str, words: str = "") -> str:
         after = contents()
         new = after.keys() - before.keys()
         assert {name: after[name] for name in before} == before
-        begun = ("training_settings.json", "training_data.json", "training_texts.json")
+        begun = ("training_settings.json", "training_data.json", "training_texts.json", ".sqlite")
         assert not sentence or {name for name in new if not name.endswith(begun)} == set()
         return sentence
     finally:

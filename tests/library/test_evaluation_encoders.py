@@ -257,7 +257,7 @@ def test_a_damaged_file_is_refused(kept, tmp_path):
     kept(CountingEncoder()).encode(TALKS)
     [file] = tmp_path.glob("*.sqlite")
     file.write_bytes(b"x" * 4096)
-    with pytest.raises(InputError, match=r"sqlite: cannot be read \(.*\); remove it"):
+    with pytest.raises(InputError, match=r"sqlite: SQLite cannot use it \(.*\); remove it"):
         kept(CountingEncoder()).encode(TALKS)
 
 

@@ -130,7 +130,9 @@ def _table(file: Path) -> Iterator[sqlite3.Connection]:
             table.execute(_TABLE)
             yield table
     except sqlite3.DatabaseError as error:
-        raise InputError(f"{file}: cannot be read ({error}); remove it") from None
+        raise InputError(
+            f"{file}: SQLite cannot use it ({error}); remove it, or make room on the disk"
+        ) from None
 
 
 def _length(item: Any) -> int:

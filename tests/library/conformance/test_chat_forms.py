@@ -162,7 +162,7 @@ def test_every_function_takes_the_forms_of_load_dialogues(name, sample_dialogues
         "evaluate": lambda source: hf_dialemb.evaluate(
             encoder, source, tasks=["domains"], seeds=1
         ).results[0],
-        "search": lambda source: hf_dialemb.search(encoder, source, {"conversations": shared[0]}),
+        "search": lambda source: hf_dialemb.search(encoder, source, "a hotel"),
         "find_topics": lambda source: hf_dialemb.find_topics(source, encoder).labels.tolist(),
         "extract_flow": lambda source: (
             hf_dialemb.extract_flow(source, encoder, clusters=5).flow.trajectories
