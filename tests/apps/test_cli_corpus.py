@@ -1,12 +1,14 @@
 """The corpus commands, and dialogues as they are shown."""
 
 import os
+import re
 import subprocess
 import sys
 import unicodedata
 from itertools import count
 
 import pytest
+import yaml
 from made_up_corpora import write
 from talks import dialogue
 
@@ -129,43 +131,16 @@ SAID = (
     Turn("speaker_3", "[inform] three", ("inform", "negate"), (("people", "3"),)),
 )
 
-SHOWN = """\
-id       dev/7
-domains  hotel, taxi
-turns    4 (user 2, assistant 1,
-         speaker_3 1)
-
-user       I need a room
-               [inform: area=north,
-               price | intent:
-               book_hotel]
-
-assistant  For how many people shall it
-           be?
-               [request]
-
-user       two
-               [slots: people=2 |
-               intent: book_hotel,
-               book_taxi]
-
-speaker_3  [inform] three
-               [inform, negate:
-               people=3]"""
-
 
 def test_a_dialogue_is_shown_in_full_and_nothing_commands_the_terminal():
-    assert render_dialogue(Dialogue(SAID, "dev/7", ("hotel", "taxi")), 40) == SHOWN
-    bare = "id       (none)\ndomains  (none)\nturns    1 (user 1)\n\nuser  "
-    assert render_dialogue(dialogue("hello")) == f"{bare}hello"
-    lines = "one\n      two three\n\n      user four"  # they stay lines below the speaker
-    assert render_dialogue(dialogue("one\r\n\ttwo   three\n\nuser  four")) == bare + lines
+    whole = Dialogue(SAID, "dev/7", ("hotel", "taxi"))
+    assert Dialogue.from_json(yaml.safe_load(render_dialogue(whole))) == whole
+    assert render_dialogue(dialogue("hello")).endswith("- role: user\n  content: hello")
     turn = Turn("user", HARMFUL, (HARMFUL,), ((HARMFUL, HARMFUL),), (HARMFUL,))
-    shown = render_dialogue(Dialogue((turn,), HARMFUL + "\n", (HARMFUL + "\t",)), 2000)
+    shown = render_dialogue(Dialogue((turn,), HARMFUL + "\n", (HARMFUL + "\t",)))
     kinds = {unicodedata.category(character) for character in shown if character != "\n"}
     assert not kinds & {"Cc", "Cf", "Cs", "Zl", "Zp"}
-    assert shown.count("\\x1b[31mred\\x07 \\x9b2J \\u202eback\\u2066") == 7
-    assert len(shown.split("\n")) == 6
+    assert re.sub(r"\\\n *\\? ?", "", shown).count("\\u202eback\\u2066") == 7
     readable = "Zimmer für zwei, 你好 שלום \U0001f468\u200d\U0001f469 ان\u200cها \\x1b"
     assert visible(readable) == readable
     assert visible("\x1b\t\n\u202e\U000e0041") == "\\x1b\\t\\n\\u202e\\U000e0041"
@@ -185,11 +160,14 @@ def test_a_dialogue_is_found_by_its_id_and_the_rest_is_not_read():
 
     assert find_dialogue(endless(), "id3").turns[0].content == "6"
     assert find_dialogue(endless(), "#12").turns[0].content == "12"
-    with pytest.raises(InputError, match="none of 2 dialogues has, expected an id, or a position"):
+    with pytest.raises(InputError, match="none of 2 dialogues has; give an id, or a position"):
         find_dialogue([dialogue("one"), dialogue("two")], "two")
     for wanted, sentence in (
-        ("dev/0O12", "got 'dev/0O12', which none of 2,000 dialogues has, expected an id, such as "),
-        ("something else", "expected an id, such as 'dev/0001', or a position such as '#12'"),
+        (
+            "dev/0O12",
+            "got 'dev/0O12', which none of 2,000 dialogues has; give an id, or a position ",
+        ),
+        ("dev/0O12", "such as '#12'. Did you mean 'dev/"),
         ("\x1b[2J", r"got '\x1b[2J', which none"),
         ("#2001", "got the position '#2001', expected one from '#1' to '#2000'"),
         ("#0", "got the position '#0', expected one from '#1' to '#2000'"),
