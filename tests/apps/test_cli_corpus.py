@@ -169,8 +169,8 @@ def test_a_dialogue_is_found_by_its_id_and_the_rest_is_not_read():
         ),
         ("dev/0O12", "such as '#12'. Did you mean 'dev/"),
         ("\x1b[2J", r"got '\x1b[2J', which none"),
-        ("#2001", "got the position '#2001', expected one from '#1' to '#2000'"),
-        ("#0", "got the position '#0', expected one from '#1' to '#2000'"),
+        ("#2001", "got '#2001', which none of 2,000 dialogues has"),
+        ("#0", "got '#0', which none of 2,000 dialogues has"),
     ):
         with pytest.raises(InputError) as refusal:
             find_dialogue(iter(numbered(2000)), wanted)

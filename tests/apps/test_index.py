@@ -193,8 +193,8 @@ def test_only_what_is_new_or_changed_is_embedded_and_takes_the_place_of_what_was
     index.add_turn(Turn("user", "A cab"), "b")
     assert index.add([dialogue("a", "A taxi", "Where to?"), dialogue("", "Hm")]) == 2
     assert index.add([dialogue("a", "A taxi", "Where to?"), dialogue("", "Hm")]) == 0
-    assert index.add([dialogue("b", time="2026-01-02")]) == 0
-    assert len(index) == 5
+    assert index.add([dialogue("b", time="2026-01-02")]) == 1
+    assert len(index) == 4
 
 
 TALK = [f"Turn {number} of the chat, about {number % 7} cats" for number in range(30)]
@@ -202,7 +202,7 @@ SECRET = Turn("user", "My card is Rumpelstiltskin", name="Zebulon", time="1987-0
 
 
 @pytest.mark.parametrize("encoder", [MODEL, pytest.param("turn-minilm", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("change", ["delete", "replace", "user"])
+@pytest.mark.parametrize("change", ["delete", "replace", "update", "user"])
 def test_what_is_forgotten_is_as_if_it_had_never_been_said(tmp_path, change, encoder):
     turns = [Turn("user", text) for text in TALK]
     index = TurnIndex(tmp_path / "c.memory", encoder)
@@ -214,13 +214,16 @@ def test_what_is_forgotten_is_as_if_it_had_never_been_said(tmp_path, change, enc
         index.delete(user="zebulon")
     else:
         known = {"team": "ogdru"} if change == "replace" else {}
-        said = Dialogue((*turns[:11], SECRET, *turns[11:]), "chat", metadata=known)
+        kept = turns[12:] if change == "update" else turns[11:]
+        said = Dialogue((*turns[:11], SECRET, *kept), "chat", metadata=known)
         index.add([said])
         (hit,) = index.search("Rumpelstiltskin", 1)
     if change == "delete":
         assert index.delete(dialogue="chat", turn=hit.turn) == 1
     if change == "replace":
         index.add([Dialogue(tuple(turns), "chat")])
+    if change == "update":
+        index.update(hit.row, turns[11])
     never.add([Dialogue(tuple(turns), "chat")])
     expected = [(text, pytest.approx(score, abs=0.02)) for _, _, score, text in found(never)]
     for either in (index, reader, TurnIndex(index.path)):

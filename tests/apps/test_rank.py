@@ -164,7 +164,7 @@ def test_rank_prints_and_writes(
 
 def test_a_wrong_request_is_an_error(tower_folders, tiny_bert, files, refused):
     for words, sentence in (
-        (["--top", "0"], "--top: got 0, expected at least 1"),
+        (["--top", "0"], "top: got 0, expected a whole number of at least 1"),
         (["--model", tiny_bert], "got a model of type bert, expected a ranker"),
         (["--output", files[3]], "is what is read"),
     ):

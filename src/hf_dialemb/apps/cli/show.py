@@ -42,8 +42,6 @@ def find_dialogue(dialogues: Iterable[Dialogue], id: str) -> Dialogue:
         if count == int(position[1]) if position else dialogue.id == id:
             return dialogue
         others[dialogue.id] = None
-    if id.startswith("#"):
-        raise InputError(f"id: got the position {id!r}, expected one from '#1' to '#{count}'")
     raise InputError(
         f"id: got {id!r}, which none of {count:,} dialogues has; give an id, or a position such as "
         f"'#12'.{nearest(id, others)}"

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
-from .hits import best_rows
 from .turn_scores import SPEAKER, Scored, standard
 from .word_index import WordIndex, words_of
 
@@ -41,7 +40,7 @@ def evidence(
         words: The words of all turns.
     """
     asked, own, total = set(words_of(query)), np.array(rows), scored.total
-    best = total[best_rows(total, 10)]
+    best = np.partition(total, -10)[-10:] if len(total) > 10 else total
     plain = total - SPEAKER * scored.spoken
     rival = np.zeros(len(rows))
     if scored.reading.speaker and np.isfinite(plain[~scored.spoken]).any():

@@ -4,9 +4,6 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ...display import data_frame, visible
 from ...errors import InputError
 from .query_reading import Reading
@@ -75,12 +72,3 @@ def check_top(top: int) -> None:
     """Refuse what is no number of wanted hits."""
     if not isinstance(top, int) or top < 1:
         raise InputError(f"top: got {top!r}, expected a whole number of at least 1")
-
-
-def best_rows(scores: NDArray[Any], top: int) -> NDArray[np.intp]:
-    """Return the rows of the ``top`` highest of N scores (N,), best first, ties in order."""
-    rows = np.arange(len(scores))
-    if top < len(scores):
-        rows = np.flatnonzero(scores >= np.partition(scores, -top)[-top])
-    best: NDArray[np.intp] = rows[np.argsort(-scores[rows], kind="stable")][:top]
-    return best

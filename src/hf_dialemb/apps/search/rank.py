@@ -30,7 +30,7 @@ from ...methods.ranker import (
 from ...storage.files import check_writable, write_text_atomically
 from ...storage.pretrained import resolve_backbone
 from ..files.reading import read_own
-from .hits import best_rows
+from .hits import check_top
 
 _SCORED = 256  # responses that a ranker without vectors scores at once
 
@@ -66,8 +66,7 @@ def rank_file(
 
     Dialogues are read as by `load_dialogues`.
     """
-    if top < 1:
-        raise InputError(f"--top: got {top}, expected at least 1")
+    check_top(top)
     if output is not None:
         check_writable(output, contexts, pool)
     dialogues = list(read_own(contexts, ReadingOptions(**reading)))
@@ -103,7 +102,7 @@ def rank_pool(
     scored = [_scores(member, dialogues, responses) for member in members]
     for parts in zip(*scored, strict=True):
         scores = log_of_mean_probability(np.stack(parts)) if is_ensemble(ranker) else parts[0]
-        best = best_rows(scores, top)
+        best = np.argsort(-scores, kind="stable")[:top]
         shown = np.exp(scores[best]) if is_ensemble(ranker) else scores[best]
         yield [(responses[place], float(score)) for place, score in zip(best, shown, strict=True)]
 

@@ -101,11 +101,12 @@ class StoredTurns:
         read = np.frombuffer(b"".join(filter(None, vectors)), dtype=np.float16)
         alive = np.array([vector is not None for vector in vectors])
         self._count = max(self._count, rows[-1] + 1)
-        if self._count > len(self._held):
-            width = self._vectors.shape[1] or len(read) // max(1, alive.sum())
+        width = self._vectors.shape[1] or len(read) // max(1, alive.sum())
+        if self._count > len(self._held) or width > self._vectors.shape[1]:
             self._held = np.resize(self._held, 2 * self._count)
             grown = np.zeros((2 * self._count, width), dtype=np.float32)
-            grown[: len(self._vectors)] = self._vectors.reshape(-1, width)
+            if self._vectors.size:
+                grown[: len(self._vectors)] = self._vectors
             self._vectors = grown
         own = np.array(rows)
         self._vectors[own[alive]] = read.reshape(alive.sum(), -1) if alive.any() else 0
@@ -152,6 +153,7 @@ class StoredTurns:
                 number = self._number(user, name)
                 replaced = self._store('SELECT "row" FROM turns WHERE dialogue = ?', number)
                 self._forget([row for (row,) in replaced], version)
+                self._insert(number, 0, dialogue, version, vectors[place:])
                 self._store(
                     "UPDATE dialogues SET digest = ?, time = ?, domains = ?, metadata = ?"
                     " WHERE number = ?",
@@ -162,7 +164,6 @@ class StoredTurns:
                     ),
                     number,
                 )
-                self._insert(number, 0, dialogue, version, vectors[place:])
                 place += len(dialogue.turns)
 
     def _number(self, user: str, name: str) -> int:

@@ -21,11 +21,11 @@ from ...storage.files import working_folder
 from .confidence import evidence, probabilities
 from .hits import Hit, Hits, check_top
 from .query_reading import read_query
-from .scope import chosen_rows
-from .stored_turns import AGAIN, StoredTurns, record_of, turn_of
+from .scope import chosen_rows, in_utc
+from .stored_turns import AGAIN, NEAR, StoredTurns, record_of, turn_of
 from .turn_scores import SPEAKER, TIME, Scored, Scores, standard, with_beside
 from .turn_store import FILE, FORGET
-from .word_index import shared
+from .word_index import shared, words_of
 
 BATCH = 1_000
 """How many dialogues are embedded and added at once: what a killed run loses at most."""
@@ -127,6 +127,23 @@ class TurnIndex(StoredTurns):
             rows = self._insert(number, place, Dialogue(tuple(turns), dialogue), version)
             self._read_again(number, place, AGAIN, version, len(turns))
         return rows
+
+    def update(self, row: int, turn: Turn) -> None:
+        """Put another turn in the place of that of a row, which a hit has.
+
+        What its neighbours had read of it is read anew, and its former text leaves the disk.
+        """
+        with self._lock, self._store.at_once() as version:
+            changed = self._store(
+                "UPDATE turns SET version = ?, role = ?, text = ?, speaker = ?, time = ?, words = ?"
+                ' WHERE "row" = ? AND dialogue NOT NULL RETURNING dialogue, turn',
+                *(version, turn.role, turn.content, turn.name, in_utc(turn.time, "time")),
+                *(" ".join(words_of(spoken(turn))), row),
+            )
+            if not changed:
+                raise InputError(f"row: got {row!r}, expected that of a turn; take it from a hit")
+            self._read_again(*changed[0], NEAR, version)
+        self._store(FORGET)
 
     def delete(self, where: str | None = None, **scope: Any) -> int:
         """Delete turns: those of a ``dialogue``, a ``turn`` of it, a ``user``, or as in `search`.

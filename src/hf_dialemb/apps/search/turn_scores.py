@@ -41,7 +41,7 @@ def standard(scores: Scores, of: NDArray[np.bool_] | None = None) -> Scores:
     """
     own = scores if of is None else scores[of]
     spread = own.std()
-    result: Scores = (scores - own.mean()) / (spread if spread > 1e-9 else 1.0)
+    result: Scores = (scores - own.mean()) / (spread if spread > 1e-6 else 1.0)
     return result
 
 

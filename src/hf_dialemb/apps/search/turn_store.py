@@ -21,7 +21,8 @@ _SETTINGS = """
 PRAGMA auto_vacuum = FULL; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
 PRAGMA secure_delete = ON;
 """
-# A deleted turn keeps its row, empty, so that other processes notice.
+# A dialogue whose turns changed is no longer that of its digest. A deleted turn keeps its row,
+# empty, so that other processes notice.
 _TABLES = """
 BEGIN IMMEDIATE;
 CREATE TABLE record (value TEXT);
@@ -36,6 +37,12 @@ CREATE TABLE turns (
 CREATE INDEX by_id ON dialogues (id);
 CREATE INDEX by_version ON turns (version);
 CREATE INDEX by_dialogue ON turns (dialogue, turn);
+CREATE TRIGGER turn_added AFTER INSERT ON turns BEGIN
+    UPDATE dialogues SET digest = NULL WHERE number = NEW.dialogue;
+END;
+CREATE TRIGGER turn_changed AFTER UPDATE OF text ON turns BEGIN
+    UPDATE dialogues SET digest = NULL WHERE number = OLD.dialogue;
+END;
 COMMIT;
 """
 
