@@ -36,12 +36,12 @@ def find_dialogue(dialogues: Iterable[Dialogue], id: str) -> Dialogue:
     A stream is read no further than needed. If there is none, an InputError names near ids.
     """
     position = re.fullmatch(r"#([1-9]\d{0,17})", id)
-    others: dict[str, None] = {}
+    others = set()
     count = 0
     for count, dialogue in enumerate(dialogues, start=1):
         if count == int(position[1]) if position else dialogue.id == id:
             return dialogue
-        others[dialogue.id] = None
+        others.add(dialogue.id)
     raise InputError(
         f"id: got {id!r}, which none of {count:,} dialogues has; give an id, or a position such as "
         f"'#12'.{nearest(id, others)}"

@@ -140,5 +140,4 @@ def _scores(
 
 def _summary(dialogue: Dialogue, number: int) -> str:
     text = " ".join(" ".join(f"{turn.role}: {turn.content}" for turn in dialogue.turns).split())
-    shown = text if len(text) <= 100 else "…" + text[-99:]
-    return visible(f"{dialogue.id or f'#{number}'}  {shown}")
+    return visible(f"{dialogue.id or f'#{number}'}  {text[-100:]}")

@@ -102,7 +102,7 @@ class StoredTurns:
         alive = np.array([vector is not None for vector in vectors])
         self._count = max(self._count, rows[-1] + 1)
         width = self._vectors.shape[1] or len(read) // max(1, alive.sum())
-        if self._count > len(self._held) or width > self._vectors.shape[1]:
+        if self._count > len(self._held) or not self._vectors.size:
             self._held = np.resize(self._held, 2 * self._count)
             grown = np.zeros((2 * self._count, width), dtype=np.float32)
             if self._vectors.size:

@@ -142,7 +142,8 @@ class TurnIndex(StoredTurns):
             )
             if not changed:
                 raise InputError(f"row: got {row!r}, expected that of a turn; take it from a hit")
-            self._read_again(*changed[0], NEAR, version)
+            number, place = changed[0]
+            self._read_again(number, place, NEAR, version)
         self._store(FORGET)
 
     def delete(self, where: str | None = None, **scope: Any) -> int:
