@@ -15,6 +15,11 @@ from hf_dialemb import load_dialogues, load_encoder
 if "--help" in sys.argv:
     raise SystemExit(print(__doc__))
 
+
+def embed(messages, encoder):
+    return {"embedding": encoder.encode(messages)}
+
+
 if __name__ == "__main__":
     multiprocess.set_start_method("spawn")
     model, source = [*sys.argv[1:], *("all-MiniLM-L6-v2", "sample")[len(sys.argv) - 1 :]]
@@ -23,7 +28,8 @@ if __name__ == "__main__":
     )
     encoder = load_encoder(model)
     dataset = Dataset.from_list([dialogue.to_json() for dialogue in dialogues]).map(
-        lambda messages: {"embedding": encoder.encode(messages)},
+        embed,
+        fn_kwargs={"encoder": encoder},
         input_columns="messages",
         batched=True,
         batch_size=32,

@@ -22,10 +22,12 @@ from hf_dialemb.hashing import sha256
 from hf_dialemb.hub.card.figures import headline, shipped_figures
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 from hf_dialemb.hub.published_folder import PublishedFolder
-from hf_dialemb.papers.packed_e5 import E5
 from hf_dialemb.storage.files import appearing_whole, write_json_atomically
 from hf_dialemb.storage.pretrained import FOLDER, RECORD, model_file, resolve_backbone
 from hf_dialemb.storage.run_folder import RunFolder
+
+E5 = "intfloat/multilingual-e5-small"
+"""The base that may be had in 4 bits."""
 
 ADAPTER = "adapter"
 """The folder of the adapter in that of a merged encoder."""

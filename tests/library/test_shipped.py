@@ -187,7 +187,7 @@ def test_a_table_is_shipped_as_it_is_and_its_sources_are_known(static, tiny_bert
 def test_models_load_without_libraries_that_they_do_not_need(static):
     program = """import sys, hf_dialemb; from hf_dialemb.apps.cli import main
 assert hf_dialemb.load_encoder(sys.argv[1]).encode_utterances(['hello']).shape == (1, 8)
-assert main('search --model dialogue-static --corpus sample --id #3'.split()) == 0
+assert main('search --model dialogue-static --corpus sample --query card'.split()) == 0
 assert 'torch' not in sys.modules
 hf_dialemb.load_encoder('dialogue-minilm').encode_utterances(['hello'])
 assert 'sentence_transformers' not in sys.modules"""

@@ -70,7 +70,7 @@ class Rows:
         self._broken: dict[str, None] = {}
         self._answers = Counter[str]()
         self._blank = 0
-        self._speakers: set[Any] = set()  # two at most
+        self._speakers: set[str] = set()  # two at most
         self.missing = MISSING
         self._survey(records)
         self.is_filled_down = (
@@ -94,7 +94,7 @@ class Rows:
             if layout.group and _is_broken(id):
                 self._broken[id] = None
             if len(self._speakers) < 2:
-                self._speakers.add(value_at(row, layout.role))
+                self._speakers.add(str(value_at(row, layout.role)))
             if layout.is_flat:
                 has_missing = has_missing or not MISSING.isdisjoint(row.values())
                 texts = (row.get(path) for path in (*layout.sides, *layout.text[:1]))
