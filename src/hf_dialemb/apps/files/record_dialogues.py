@@ -386,5 +386,5 @@ def _unread(place: str, record: Any, notes: Notes) -> Iterator[tuple[str, Proble
 def _holds(value: Any) -> bool:
     """Return whether a value is more than a scalar, or a text in a list."""
     if isinstance(value, list):
-        return len(value) > 1 or not all(isinstance(item, str) for item in value)
+        return len(value) != 1 or not isinstance(value[0], str)
     return isinstance(value, Mapping)

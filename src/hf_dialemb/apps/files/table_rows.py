@@ -126,7 +126,7 @@ def cell_text(cell: object) -> str:
     """Return the value of a cell as text; empty for a missing one."""
     if isinstance(cell, str):
         return cell
-    if cell is None or cell == [] or (isinstance(cell, float) and isnan(cell)):
+    if cell is None or (isinstance(cell, float) and isnan(cell)):
         return ""
     if isinstance(cell, float) and cell.is_integer():
         # an id that was typed as 12; a spreadsheet rounds longer ones
