@@ -25,22 +25,22 @@ PRAGMA secure_delete = ON;
 # empty, so that other processes notice.
 _TABLES = """
 BEGIN IMMEDIATE;
-CREATE TABLE record (value TEXT);
-CREATE TABLE dialogues (
+CREATE TABLE IF NOT EXISTS record (value TEXT);
+CREATE TABLE IF NOT EXISTS dialogues (
     number INTEGER PRIMARY KEY, user TEXT, id TEXT, digest TEXT, time TEXT, domains TEXT,
     metadata TEXT, UNIQUE (user, id)
 );
-CREATE TABLE turns (
+CREATE TABLE IF NOT EXISTS turns (
     "row" INTEGER PRIMARY KEY, version INTEGER, dialogue INTEGER, turn INTEGER, role TEXT,
     speaker TEXT, time TEXT, text TEXT, words TEXT, before INTEGER, vector BLOB
 );
-CREATE INDEX by_id ON dialogues (id);
-CREATE INDEX by_version ON turns (version);
-CREATE INDEX by_dialogue ON turns (dialogue, turn);
-CREATE TRIGGER turn_added AFTER INSERT ON turns BEGIN
+CREATE INDEX IF NOT EXISTS by_id ON dialogues (id);
+CREATE INDEX IF NOT EXISTS by_version ON turns (version);
+CREATE INDEX IF NOT EXISTS by_dialogue ON turns (dialogue, turn);
+CREATE TRIGGER IF NOT EXISTS turn_added AFTER INSERT ON turns BEGIN
     UPDATE dialogues SET digest = NULL WHERE number = NEW.dialogue;
 END;
-CREATE TRIGGER turn_changed AFTER UPDATE OF text ON turns BEGIN
+CREATE TRIGGER IF NOT EXISTS turn_changed AFTER UPDATE OF text ON turns BEGIN
     UPDATE dialogues SET digest = NULL WHERE number = OLD.dialogue;
 END;
 COMMIT;
