@@ -54,8 +54,8 @@ def test_the_command_adds_what_is_new_deletes_embeds_anew_and_finds(
     ]
     for count, new in ((5, 5), (9, 4), (9, 0)):
         write_jsonl(dialogues[:count], source)
-        told = printed("index", source, "--output", path, "--model", MODEL)
-        assert f"Embedded {new} dialogues that are new or changed" in told
+        output = printed("index", source, "--output", path, "--model", MODEL)
+        assert f"Embedded {new} dialogues that are new or changed" in output
     words = ["index", "--output", path, "--delete", dialogues[0].id, "nobody"]
     gone, left = len(dialogues[0].turns), sum(len(each.turns) for each in dialogues[1:9])
     assert printed(*words) == f"Deleted {gone} turns\n{path}: {left} turns\n"
@@ -296,14 +296,14 @@ def test_a_kill_loses_at_most_the_turn_being_written_while_another_process_write
         subprocess.Popen([*start, "other", "40"], stdout=subprocess.DEVNULL) as other,
         subprocess.Popen([*start, "mine", "99"], stdout=subprocess.PIPE, text=True) as mine,
     ):
-        told = [mine.stdout.readline() for _ in range(moment + 1)]
+        written = [mine.stdout.readline() for _ in range(moment + 1)]
         mine.kill()
-        told += mine.stdout.readlines()
+        written += mine.stdout.readlines()
         mine.wait()
         assert other.wait() == 0
     hits = TurnIndex(path).search("Turn", 999)
     kept = sorted(hit.turn for hit in hits if hit.id == "mine")
-    assert kept in (list(range(len(told))), list(range(len(told) + 1)))
+    assert kept in (list(range(len(written))), list(range(len(written) + 1)))
     assert sum(hit.id == "other" for hit in hits) == 40
 
 

@@ -190,7 +190,7 @@ def model_and_vectors(options: argparse.Namespace, dialogues: Any, corpus: str) 
 
 
 def fill_split(options: argparse.Namespace) -> None:
-    """Fill in the default split of a corpus; a file of one's own is read whole."""
+    """Fill in the default split of a corpus; a person's own file is read whole."""
     for name in ("corpus", "file", "input"):
         corpus = getattr(options, name, None)
         if corpus and isinstance(getattr(options, "split", None), DefaultSplit):

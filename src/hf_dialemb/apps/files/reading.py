@@ -113,7 +113,7 @@ def _in_files(folder: Path, notes: Notes) -> Iterator[Finding]:
                 findings = _in_file(file, notes)
             else:
                 record = whole_chat(several, notes)
-                findings = find_in_records(lambda: [(str(name), record)], str(name), notes)  # noqa: B023
+                findings = find_in_records(partial(list, [(str(name), record)]), str(name), notes)
             for finding in findings:
                 is_part = file not in several
                 yield finding if is_part else _named_by_file(finding, file.relative_to(folder))

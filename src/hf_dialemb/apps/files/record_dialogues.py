@@ -54,7 +54,7 @@ _ANSWERS = {"output", "answer", "response", "input", "question", "query", "promp
 
 
 class RecordDrafts:
-    """Makes the dialogues of a file's records, once it has surveyed them.
+    """The dialogues of a file's records, which are surveyed first.
 
     Records that are messages themselves, such as the rows of a table, are put together by `Rows`.
     """

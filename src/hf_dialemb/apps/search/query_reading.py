@@ -205,11 +205,11 @@ def _span(parts: Mapping[str, str], now: datetime) -> Span:
 
 
 def _counted(parts: Mapping[str, str], now: datetime, today: datetime) -> Span:
-    """Return some days, weeks, months or years ago, or the last so many of them."""
+    """Return the span some days, weeks, months or years ago, or the one from then until now."""
     unit, words = parts["unit"], parts.get("count", "a")
-    count = (
-        int(words) if words.isdigit() else max(1, _NUMBERS.index(words) if words in _NUMBERS else 1)
-    )
+    count = int(words) if words.isdigit() else 1
+    if words in _NUMBERS[1:]:
+        count = _NUMBERS.index(words)
     length = _LONG[unit]
     first = today - count * length
     if "within" in parts:
