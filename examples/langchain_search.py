@@ -1,62 +1,46 @@
-"""Find dialogues with LangChain's vector store in memory.
+"""Answer questions from a memory of turns with LangChain's retrievers.
 
 Python examples/langchain_search.py [MODEL [FILE [QUERY]]].
 
-Needs langchain-core. `DialogueEmbeddings` is for you to copy: documents hold transcripts, which are
-encoded as dialogues. FILE holds your own conversations, by default made-up ones, and QUERY is what
-you look for in them.
+Needs langchain-core. `TurnRetriever` is for you to copy: it searches a `TurnIndex`, and its scope
+is what `TurnIndex.search` takes. FILE holds your own conversations, by default made-up ones.
 """
 
 import sys
+from typing import Any
 
 from langchain_core.documents import Document
-from langchain_core.embeddings import Embeddings
-from langchain_core.vectorstores import InMemoryVectorStore
+from langchain_core.retrievers import BaseRetriever
+from pydantic import Field
 
-from hf_dialemb import Dialogue, load_dialogues, load_encoder
-from hf_dialemb.integrations import to_transcript
-from hf_dialemb.integrations.inputs import from_transcript
+from hf_dialemb import TurnIndex, load_dialogues
 
 if "--help" in sys.argv:
     raise SystemExit(print(__doc__))
 
 
-class DialogueEmbeddings(Embeddings):
-    """Embed transcripts and plain texts."""
+class TurnRetriever(BaseRetriever):
+    """Find turns of a memory, within a scope such as ``{"user": "anna"}``."""
 
-    def __init__(self, model):
-        self.encoder = load_encoder(model)
+    memory: Any  # a TurnIndex
+    top: int = 3
+    scope: dict[str, Any] = Field(default_factory=dict)
 
-    def embed_documents(self, texts):
-        return self.encoder.encode([from_transcript(text) for text in texts]).tolist()
+    def _get_relevant_documents(self, query, *, run_manager):
+        hits = self.memory.search(query, self.top, **self.scope)
+        return [
+            Document(hit.text, id=str(hit.row), metadata={"dialogue": hit.id, "score": hit.score})
+            for hit in hits
+        ]
 
-    def embed_query(self, text):
-        return self.embed_documents([text])[0]
 
-
-defaults = ("all-MiniLM-L6-v2", "sample", "I would like to fly to Athens with two bags.")
+defaults = ("dialogue-static", "sample", "How many bags may I take on the plane?")
 model, source, query = [*sys.argv[1:], *defaults[len(sys.argv) - 1 :]]
-dialogues = (
-    load_dialogues(source, split="dev")[:50] if source == "sample" else load_dialogues(source)
-)
-store = InMemoryVectorStore(DialogueEmbeddings(model))
-store.add_documents(
-    [
-        Document(
-            to_transcript(dialogue), id=dialogue.id, metadata={"domain": " ".join(dialogue.domains)}
-        )
-        for dialogue in dialogues
-    ]
-)
-
-messages = [
-    {"role": "assistant", "content": "How can I help you?"},
-    {"role": "user", "content": query},
-]
-for document in store.similarity_search(to_transcript(Dialogue.from_messages(messages)), k=3):
-    print(document.metadata["domain"], document.id, document.page_content.splitlines()[0])
-domain = "hotel" if source == "sample" else " ".join(dialogues[0].domains)
-for document in store.similarity_search(
-    query, k=1, filter=lambda document: document.metadata["domain"] == domain
-):
-    print(document.metadata["domain"], document.id, document.page_content.splitlines()[0])
+split = {"split": "dev"} if source == "sample" else {}
+memory = TurnIndex(encoder=model)
+memory.add(load_dialogues(source, **split)[:50])
+for document in TurnRetriever(memory=memory).invoke(query):
+    print(document.metadata["dialogue"], document.page_content)
+last = document.metadata["dialogue"]
+for document in TurnRetriever(memory=memory, top=1, scope={"dialogue": last}).invoke(query):
+    print(document.metadata["dialogue"], document.page_content)

@@ -1,76 +1,47 @@
-"""Find dialogues with LlamaIndex's index in memory.
+"""Answer questions from a memory of turns with LlamaIndex's retrievers.
 
 Python examples/llama_index_search.py [MODEL [FILE [QUERY]]].
 
-Needs llama-index-core. `DialogueEmbedding` is for you to copy: nodes hold transcripts, which are
-encoded as dialogues. FILE holds your own conversations, by default made-up ones, and QUERY is what
-you look for in them.
+Needs llama-index-core. `TurnRetriever` is for you to copy: it searches a `TurnIndex`, and its scope
+is what `TurnIndex.search` takes. FILE holds your own conversations, by default made-up ones.
 """
 
 import sys
 
-from llama_index.core import VectorStoreIndex
-from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.bridge.pydantic import PrivateAttr
-from llama_index.core.schema import TextNode
-from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
+from llama_index.core.retrievers import BaseRetriever
+from llama_index.core.schema import NodeWithScore, TextNode
 
-from hf_dialemb import Dialogue, load_dialogues, load_encoder
-from hf_dialemb.encoders import Encoder
-from hf_dialemb.integrations import to_transcript
-from hf_dialemb.integrations.inputs import from_transcript
+from hf_dialemb import TurnIndex, load_dialogues
 
 if "--help" in sys.argv:
     raise SystemExit(print(__doc__))
 
 
-class DialogueEmbedding(BaseEmbedding):
-    """Embed transcripts and plain texts."""
+class TurnRetriever(BaseRetriever):
+    """Find turns of a memory, within a scope such as ``user="anna"``."""
 
-    _encoder: Encoder = PrivateAttr()
+    def __init__(self, memory, top=3, **scope):
+        self.memory, self.top, self.scope = memory, top, scope
+        super().__init__()
 
-    def __init__(self, model):
-        super().__init__(model_name=model)
-        self._encoder = load_encoder(model)
-
-    def _get_text_embeddings(self, texts):
-        return self._encoder.encode([from_transcript(text) for text in texts]).tolist()
-
-    def _get_text_embedding(self, text):
-        return self._get_text_embeddings([text])[0]
-
-    def _get_query_embedding(self, query):
-        return self._get_text_embedding(query)
-
-    async def _aget_query_embedding(self, query):
-        return self._get_text_embedding(query)
+    def _retrieve(self, query_bundle):
+        hits = self.memory.search(query_bundle.query_str, self.top, **self.scope)
+        return [
+            NodeWithScore(
+                node=TextNode(id_=str(hit.row), text=hit.text, metadata={"dialogue": hit.id}),
+                score=hit.score,
+            )
+            for hit in hits
+        ]
 
 
-defaults = ("all-MiniLM-L6-v2", "sample", "I would like to fly to Athens with two bags.")
-model, source, asked = [*sys.argv[1:], *defaults[len(sys.argv) - 1 :]]
-dialogues = (
-    load_dialogues(source, split="dev")[:50] if source == "sample" else load_dialogues(source)
-)
-nodes = [
-    TextNode(
-        id_=dialogue.id,
-        text=to_transcript(dialogue),
-        metadata={"domain": " ".join(dialogue.domains)},
-        excluded_embed_metadata_keys=["domain"],  # otherwise it would stand before the first turn
-    )
-    for dialogue in dialogues
-]
-index = VectorStoreIndex(nodes, embed_model=DialogueEmbedding(model))
-
-messages = [
-    {"role": "assistant", "content": "How can I help you?"},
-    {"role": "user", "content": asked},
-]
-for hit in index.as_retriever(similarity_top_k=3).retrieve(
-    to_transcript(Dialogue.from_messages(messages))
-):
-    print(hit.metadata["domain"], hit.node_id, hit.text.splitlines()[0])
-domain = "hotel" if source == "sample" else " ".join(dialogues[0].domains)
-of_domain = MetadataFilters(filters=[MetadataFilter(key="domain", value=domain)])
-for hit in index.as_retriever(similarity_top_k=1, filters=of_domain).retrieve(asked):
-    print(hit.metadata["domain"], hit.node_id, hit.text.splitlines()[0])
+defaults = ("dialogue-static", "sample", "How many bags may I take on the plane?")
+model, source, query = [*sys.argv[1:], *defaults[len(sys.argv) - 1 :]]
+split = {"split": "dev"} if source == "sample" else {}
+memory = TurnIndex(encoder=model)
+memory.add(load_dialogues(source, **split)[:50])
+for hit in TurnRetriever(memory).retrieve(query):
+    print(hit.metadata["dialogue"], hit.text)
+last = hit.metadata["dialogue"]
+for hit in TurnRetriever(memory, top=1, dialogue=last).retrieve(query):
+    print(hit.metadata["dialogue"], hit.text)
