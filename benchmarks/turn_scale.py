@@ -3,9 +3,9 @@
     python benchmarks/turn_scale.py --output docs/results/turn_scale.json
 
 The turns are those of Self-dialogue's train split, as if two people had said them in one
-conversation; where more are asked for, they come again. Questions name a speaker and a month, which
-takes the longest. Seconds are those of the processor, of all threads, so that other programs on the
-machine do not count; each side has a process of its own.
+conversation, or in many of `SHORT` turns; where more are asked for, they come again. Questions name
+a speaker and a month, which takes the longest. Seconds are those of the processor, of all threads,
+so that other programs on the machine do not count; each side has a process of its own.
 """
 
 from __future__ import annotations
@@ -26,7 +26,12 @@ from processes import answer_of, peak_bytes
 CORPUS = "self_dialogue"
 MODEL = "dialogue-static"
 SIZES = (100_000, 1_000_000)
-PLACES = {"memory": "in memory", "kept": "in a folder"}
+SHORT = 20
+PLACES = {
+    "memory": "in memory",
+    "kept": "in a folder",
+    "dialogues": f"in dialogues of {SHORT}, in memory",
+}
 QUESTIONS = [
     f"what did {name} say about {topic} in May?"
     for name in ("Anna", "Ben")
@@ -34,8 +39,8 @@ QUESTIONS = [
 ]
 
 
-def conversation(count: int) -> Any:
-    """Make one long conversation, a turn a minute."""
+def conversations(count: int, size: int) -> list[Any]:
+    """Make conversations of a size, a turn a minute."""
     import hf_dialemb
 
     texts = [
@@ -44,7 +49,7 @@ def conversation(count: int) -> Any:
         for turn in dialogue.turns
     ]
     times = [datetime(2024, 1, 1) + timedelta(minutes=place) for place in range(count)]
-    turns = (
+    turns = [
         hf_dialemb.Turn(
             ("user", "assistant")[place % 2],
             texts[place % len(texts)],
@@ -52,8 +57,11 @@ def conversation(count: int) -> Any:
             time=time.isoformat(),
         )
         for place, time in enumerate(times)
-    )
-    return hf_dialemb.Dialogue(tuple(turns), "long")
+    ]
+    return [
+        hf_dialemb.Dialogue(tuple(turns[start : start + size]), f"d{start}")
+        for start in range(0, count, size)
+    ]
 
 
 def spent(work: Callable[[], object]) -> float:
@@ -63,17 +71,21 @@ def spent(work: Callable[[], object]) -> float:
     return time.process_time() - started
 
 
-def measured(count: int, folder: str | None) -> dict[str, float]:
-    """Index a conversation in a folder or in memory, ask, add turns, and open it again."""
+def measured(count: int, folder: str | None = None, size: int | None = None) -> dict[str, float]:
+    """Index conversations in a folder or in memory, ask, add turns, and open it again.
+
+    There is one, unless they have a size.
+    """
     import hf_dialemb
 
-    dialogue = conversation(count)
+    dialogues = conversations(count, size or count)
     path = Path(folder) / "long.memory" if folder else None
     index = hf_dialemb.TurnIndex(path, encoder=MODEL)
-    times = {"building": spent(lambda: index.add([dialogue]))}
+    times = {"building": spent(lambda: index.add(dialogues))}
     index.search(QUESTIONS[0])
     asked = [spent(lambda text=text: index.search(text)) for text in QUESTIONS]
-    added = [spent(lambda turn=turn: index.add_turn(turn, "long")) for turn in dialogue.turns[:200]]
+    turns = [turn for dialogue in dialogues[:200] for turn in dialogue.turns][:200]
+    added = [spent(lambda turn=turn: index.add_turn(turn, "d0")) for turn in turns]
     times |= {"query": median(asked), "slowest_query": max(asked)}
     times |= {"adding": median(added), "slowest_adding": max(added)}
     if path:
@@ -89,16 +101,16 @@ def kept(count: int) -> dict[str, float]:
 
 
 WORK: dict[str, Callable[[int], Any]] = {
-    "memory": lambda count: measured(count, None),
+    "memory": measured,
     "kept": kept,
+    "dialogues": lambda count: measured(count, size=SHORT),
 }
 
 
 def table(sides: dict[str, Any]) -> list[str]:
     """Write the table of what is measured so far."""
     lines = [
-        "| Turns of one conversation | Indexing, s | Opening, s | A query, ms | Adding a turn, ms"
-        " | Peak, MiB |",
+        "| Turns | Indexing, s | Opening, s | A query, ms | Adding a turn, ms | Peak, MiB |",
         "| :-- | --: | --: | --: | --: | --: |",
     ]
     for name, side in sides.items():

@@ -48,5 +48,6 @@ with tempfile.TemporaryDirectory() as folder:
     answer(memory, "anna", "Which football team won the cup?")
 
     memory = TurnIndex(Path(folder) / "agent.memory")  # a new process opens the same
-    memory.delete(user="anna", where="text LIKE '%peanuts%'")  # forgotten, on the disk too
+    (peanuts,) = memory.search("peanuts", top=1, user="anna")
+    memory.delete(row=peanuts.row)  # forgotten, on the disk too
     answer(memory, "anna", "What is Anna allergic to?")

@@ -5,14 +5,7 @@ A letter is an utterance and what it does, a capital one the assistant's; from t
 
 import numpy as np
 
-from hf_dialemb.apps.flow.flow import (
-    EXAMPLES,
-    Cluster,
-    Flow,
-    numbered,
-    read_utterances,
-    restricted_to,
-)
+from hf_dialemb.apps.flow.flow import EXAMPLES, Cluster, Flow, numbered, read_utterances
 from hf_dialemb.apps.flow.graph import transition_graph
 from hf_dialemb.dialogue import Dialogue, Turn
 
@@ -48,13 +41,6 @@ def flow_of_turns(dialogues, title="A flow"):
     ]
     names = [(role, name) for turns in dialogues.values() for role, name, _ in turns]
     return grouped(title, read_utterances(said), names)
-
-
-def flow_of_actions(dialogues, title=""):
-    """Builds the flow of what turns are annotated to do, without turns that are not annotated."""
-    said = read_utterances(dialogues)
-    known = restricted_to(said, np.flatnonzero([action != "" for action in said.actions]))
-    return grouped(title, known, zip(known.roles, known.actions, strict=True))
 
 
 def states(*words):

@@ -1,6 +1,5 @@
 """Text that is safe to show, tables, and data frames."""
 
-import html
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -44,13 +43,3 @@ def data_frame(records: Sequence[Mapping[str, Any]]) -> Any:
     import pandas
 
     return pandas.DataFrame(list(records))
-
-
-def notebook_view(sentence: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Render a sentence and a table for a notebook."""
-    lines = [
-        f"<tr>{''.join(f'<{kind}>{html.escape(str(cell))}</{kind}>' for cell in row)}</tr>"
-        for kind, table in (("th", [head]), ("td", rows))
-        for row in table
-    ]
-    return f"<p>{html.escape(sentence)}</p><table>{''.join(lines)}</table>"

@@ -48,8 +48,6 @@ EMBED = ("embed", "--input", "calls.jsonl", "--output", "o.parquet", "--model")
             "got 'multiwos', which is neither a file nor a corpus. Did you mean 'multiwoz'? See",
         ),
         (["corpus", "check", "calls.csv", "--split", "dev"], "calls.csv has no splits"),
-        (["demo", "--max-steps", "0"], "--max-steps: got 0, expected at least 1"),
-        ([*EMBED, "m", "--shard-size", "0"], "--shard-size: got 0, expected at least 1"),
         ([*EMBED, "tfidf"], "fitted on the dialogues that it embeds"),
         (["search", "--corpus", "sample"], "the following arguments are required: --query"),
         (

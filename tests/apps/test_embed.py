@@ -6,16 +6,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-import torch
-from exports import save
 from killed import kill
 
 from hf_dialemb.apps.cli import main
 from hf_dialemb.apps.search import embed as module
 from hf_dialemb.apps.search.embed import embed_file
-from hf_dialemb.data import load_dialogues, write_jsonl
+from hf_dialemb.data import write_jsonl
 from hf_dialemb.encoders import Encoder
-from hf_dialemb.encoders.stored_vectors import stored_vectors
 from hf_dialemb.errors import InputError
 from hf_dialemb.hub.export import load_checkpoint
 from hf_dialemb.methods.encoding import encode
@@ -32,7 +29,7 @@ def test_rows_are_those_of_encode_in_the_order_of_lines(
     tiny_checkpoint, source, tmp_path, sample_dialogues, printed
 ):
     output = tmp_path / "vectors.parquet"
-    words = ("--model", tiny_checkpoint, "--input", source, "--output", output, "--shard-size", 4)
+    words = ("--model", tiny_checkpoint, "--input", source, "--output", output)
     assert f"Wrote 11 embeddings to {output}" in printed("embed", *words)
     table = pq.read_table(output)
     assert table.column_names == ["id", "said", "metadata", "embedding"]
@@ -47,7 +44,8 @@ def test_rows_are_those_of_encode_in_the_order_of_lines(
 
 @pytest.fixture
 def encoded(monkeypatch):
-    """How many dialogues an encoder reads at once."""
+    """How many dialogues an encoder reads at once, three in a shard."""
+    monkeypatch.setattr(module, "SHARD", 3)
     counts, encode = [], Encoder._of_dialogues
 
     def counted(encoder, dialogues, *rest):
@@ -63,40 +61,19 @@ def test_killed_and_run_again_it_embeds_the_rest_and_ends_in_the_same_file(
 ):
     whole, output = tmp_path / "whole.parquet", tmp_path / "some.parquet"
     parts, model = tmp_path / "some.parquet.parts", str(tiny_checkpoint)
-    assert embed_file(model, source, whole, shard_size=3) == 11
-    kill(Encoder, "_of_dialogues", 2, embed_file, model, source, output, 3)
+    assert embed_file(model, source, whole) == 11
+    kill(Encoder, "_of_dialogues", 2, embed_file, model, source, output)
     assert not output.exists()
     (parts / "notes.txt").write_text("of somebody else")
     encoded.clear()
     with locked(parts, "wait"), pytest.raises(InputError, match="another run writes there now"):
-        embed_file(model, source, output, shard_size=3)
-    kill(module, "write_atomically", 0, embed_file, model, source, output, 3)
+        embed_file(model, source, output)
+    kill(module, "write_atomically", 0, embed_file, model, source, output)
     assert encoded == []
-    assert embed_file(model, source, output, shard_size=3) == 11
+    assert embed_file(model, source, output) == 11
     assert encoded == [3, 2]
     assert pq.read_table(output).equals(pq.read_table(whole))
     assert [path.name for path in parts.iterdir()] == ["notes.txt"]
-    output.write_text("of somebody else")
-    with pytest.raises(InputError, match="is no file that dialemb embed wrote, and would be lost"):
-        embed_file(model, source, output)
-
-
-def test_what_a_killed_run_left_of_another_model_or_text_is_not_mixed_in(
-    tiny_checkpoint, source, tmp_path, encoded
-):
-    output, other = tmp_path / "vectors.parquet", tmp_path / "other"
-    model, tokenizer = load_checkpoint(str(tiny_checkpoint))
-    torch.nn.init.normal_(model.role_embeddings.weight)
-    save((model, tokenizer), other)
-    kill(Encoder, "_of_dialogues", 2, embed_file, str(tiny_checkpoint), source, output, 3)
-    kill(Encoder, "_of_dialogues", 1, embed_file, str(other), source, output, 3)
-    lines = source.read_text(encoding="utf-8").splitlines(keepends=True)
-    source.write_text("".join([*lines[:3], *lines[4:]]), encoding="utf-8")
-    encoded.clear()
-    assert embed_file(str(other), source, output, 3) == 10
-    assert encoded == [3, 3, 1]
-    expected = encode(*load_checkpoint(str(other)), load_dialogues(source))
-    np.testing.assert_allclose(stored_vectors(output).vectors, expected, atol=1e-5)
 
 
 def test_what_is_read_is_never_written(tiny_checkpoint, source, refused):
@@ -107,11 +84,9 @@ def test_what_is_read_is_never_written(tiny_checkpoint, source, refused):
 
 
 def test_stored_vectors_serve_as_embedded_ones(tmp_path, sample_dialogues, refused):
-    source, whole, said = (tmp_path / name for name in ("d.jsonl", "d.parquet", "u.parquet"))
+    source, whole = tmp_path / "d.jsonl", tmp_path / "d.parquet"
     write_jsonl(sample_dialogues[:30], source)
-    for output, level in ((whole, "dialogues"), (said, "utterances")):
-        assert embed_file("dialogue-static", source, output, level=level)
-    assert len(pq.read_table(said)) == sum(len(entry.turns) for entry in sample_dialogues[:30])
+    assert embed_file("dialogue-static", source, whole) == 30
     figures, words = [], ["evaluate", "--corpus", source, "--output", tmp_path / "r.json"]
     for model in (["--model", "dialogue-static"], ["--vectors", whole]):
         assert main([*map(str, [*words, "--seeds", 1, *model])]) == 0
@@ -119,5 +94,4 @@ def test_stored_vectors_serve_as_embedded_ones(tmp_path, sample_dialogues, refus
         measured = {(row["model"], row["metric"], row["setting"]): row["mean"] for row in rows}
         figures.append({key: mean for key, mean in measured.items() if key[1] != "seconds"})
     assert figures[0] == figures[1]
-    sentence = "got vectors of utterances, expected those of dialogues"
-    assert sentence in refused(*words, "--vectors", said)
+    assert "give a file that dialemb embed wrote" in refused(*words, "--vectors", source)

@@ -6,20 +6,17 @@ What comes next in one, and how two sets differ.
 from dataclasses import replace
 from types import SimpleNamespace
 
-import networkx
 import numpy as np
 import pytest
-from flow_words import flow_of, flow_of_actions, graph, named, random_words, state_of
+from flow_words import ORDER, flow_of, flow_of_turns, graph, named, random_words, state_of
 from scipy import stats
 
-from hf_dialemb.apps.cli import main
 from hf_dialemb.apps.flow.extract import extract_flow
 from hf_dialemb.apps.flow.flow import read_utterances, restricted_to
 from hf_dialemb.apps.flow.flow_comparison import compared, graph_of
-from hf_dialemb.apps.flow.flow_folder import FILES, read_flow, write_flow
+from hf_dialemb.apps.flow.flow_folder import read_flow, write_flow
 from hf_dialemb.apps.flow.graph import END, FlowGraph
 from hf_dialemb.apps.flow.new_dialogues import assign, next_actions
-from hf_dialemb.data import write_jsonl
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.errors import InputError
 
@@ -51,7 +48,7 @@ def test_utterances_are_in_order_and_know_their_dialogue():
 
 @pytest.fixture
 def stored():
-    flow = replace(flow_of_actions(DIALOGUES, "taxis"), settings={"model": "m", "seed": 1})
+    flow = replace(flow_of_turns(ORDER, "taxis"), settings={"model": "m", "seed": 1})
     return replace(flow, centroids=np.eye(len(flow.clusters), 7, dtype=np.float32))
 
 
@@ -60,7 +57,7 @@ def test_a_flow_reads_back(stored, tmp_path):
     found = read_flow(tmp_path / "flow")
     for name in ("title", "clusters", "settings", "trajectories"):
         assert getattr(found, name) == getattr(stored, name)
-    assert found.utterances.actions == stored.utterances.actions
+    assert found.utterances.texts == stored.utterances.texts
     np.testing.assert_array_equal(found.centroids, stored.centroids)
 
 
@@ -173,40 +170,16 @@ def taxis():
     return [Dialogue(turns, id=f"d{number}") for number, turns in enumerate(made)]
 
 
-def test_dialogues_in_memory_have_a_graph_states_and_a_page(taxis, tmp_path):
+def test_dialogues_in_memory_have_states_and_a_page(taxis, tmp_path):
     found = extract_flow(
         taxis, ByWords(), clusters={"user": 3}, nodes=0, edges=0, title="Taxi <calls>"
     )
-    assert isinstance(found.graph, networkx.DiGraph)
-    sizes = {data["name"]: data["count"] for _, data in found.graph.nodes(data=True)}
-    assert sizes == {
-        "start": 9,
-        "end": 9,
-        "hello": 6,
-        "to the station": 9,
-        "a taxi please": 3,
-        "where to?": 9,
-        "bye": 6,
-    }
-    assert list(found.states.columns) == ["id", "role", "name", "size", "examples"]
-    assert set(found.states["id"]) == set(found.graph) - {"[start]", "[end]"}
+    sizes = {cluster.name: cluster.size for cluster in found.flow.clusters}
+    expected = {"hello": 6, "to the station": 9, "a taxi please": 3, "where to?": 9, "bye": 6}
+    assert sizes == expected
     found.page(tmp_path / "page.html")
     assert "where to?" in (tmp_path / "page.html").read_text()
     assert repr(found) == "Taxi <calls>: 9 dialogues, 33 utterances, 5 states"
-
-
-def test_what_python_writes_is_what_the_command_writes(sample_dialogues, tiny_bert, tmp_path):
-    write_jsonl(sample_dialogues[:12], calls := tmp_path / "calls.jsonl")
-    settings = {"clusters": 5, "edges": 0.2, "names": "phrases", "seed": 3}
-    words = [word for name, value in settings.items() for word in (f"--{name}", str(value))]
-    by_command, kept = tmp_path / "by_command", tmp_path / "kept"
-    folders = "--model", tiny_bert, "--output", str(by_command)
-    assert main(["flow", str(calls), "--by", "all", *folders, *words]) == 0
-    title = "calls.jsonl"
-    extract_flow(sample_dialogues[:12], tiny_bert, title=title, output=kept, **settings)
-    assert {path.name for path in kept.iterdir()} - {"cache"} == set(FILES)
-    for name in ("clusters.csv", "ends.csv", "flow.json", "centroids.safetensors"):
-        assert (kept / name).read_bytes() == (by_command / name).read_bytes()
 
 
 WRONG = SimpleNamespace(encode_utterances=lambda texts: np.full((len(texts), 3), np.nan))

@@ -9,15 +9,16 @@ from dataclasses import replace
 import networkx as nx
 import numpy as np
 import pytest
-from flow_words import flow_of, flow_of_turns, graph, named, random_words, state_of
+from flow_words import flow_of, flow_of_turns, graph, named, random_words
 
 from hf_dialemb.apps.flow import graph as graphs
 from hf_dialemb.apps.flow import outcomes
+from hf_dialemb.apps.flow.flow import read_utterances
 from hf_dialemb.apps.flow.flow_clustering import cluster
-from hf_dialemb.apps.flow.paths import Loop, ends, loops, typical_path
+from hf_dialemb.apps.flow.paths import ends, typical_path
+from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.errors import InputError
 
-ALL = graphs.Pruning(0, 0)
 LOOP, WAYS = ["aaaA"] * 2, ["aAb"] * 6 + ["aB"] * 3 + ["aC"]
 
 
@@ -26,14 +27,12 @@ def program(counted, pruning, rare=operator.le):
 
     Nodes, and edges without self-loops.
     """
-    graph, most = nx.DiGraph(), max(counted.edges.values())
+    graph = nx.DiGraph()
     for edge, count in counted.edges.items():
         graph.add_edge(*edge, count=count)
     for node in graph:
         leaving = [count for *_, count in graph.out_edges(node, data="count")]
-        total = {"max": most, "max-out": max(leaving, default=1), "prob-out": sum(leaving)}[
-            pruning.weights
-        ]
+        total = max(leaving, default=1)
         for *_, edge in graph.out_edges(node, data=True):
             edge["weight"] = edge["count"] / total
     graph.remove_edges_from(list(nx.selfloop_edges(graph)))
@@ -60,37 +59,21 @@ def program(counted, pruning, rare=operator.le):
 def test_the_states_and_transitions_are_those_of_the_program(seed):
     counted = flow_of(*random_words(seed)).graph
     for thresholds in ((0.0, 0.0), (0.02, 0.1), (0.1, 0.2), (0.2, 0.35), (0.0, 0.9), (0.5, 0.0)):
-        for pruning in (
-            graphs.Pruning(*thresholds, weights) for weights in ("max", "max-out", "prob-out")
-        ):
-            shown = graphs.pruned(counted, pruning)  # with self-loops
-            assert (
-                set(shown.nodes),
-                {edge for edge in shown.edges if edge[0] != edge[1]},
-            ) == program(counted, pruning)
-            assert all(0 < weight <= 1 for weight in (*shown.nodes.values(), *shown.edges.values()))
+        pruning = graphs.Pruning(*thresholds)
+        shown = graphs.pruned(counted, pruning)  # with self-loops
+        edges = {edge for edge in shown.edges if edge[0] != edge[1]}
+        assert (set(shown.nodes), edges) == program(counted, pruning)
+        assert all(0 < weight <= 1 for weight in (*shown.nodes.values(), *shown.edges.values()))
 
 
 @pytest.mark.parametrize(
     ("words", "setting", "edges"),
     [
-        (
-            LOOP,
-            (0, 0, "prob-out"),
-            {"<a": 1, "aa": 2 / 3, "aA": 1 / 3, "A>": 1},
-        ),  # a self-loop counts and stays
-        (LOOP, (0, 0.5, "prob-out"), {}),  # but makes no way
-        (
-            WAYS,
-            (0.2, 0.0, "prob-out"),
-            {"<a": 1, "aA": 6 / 9, "aB": 3 / 9, "Ab": 1, "b>": 1, "B>": 1},
-        ),
-        (WAYS, (0.2, 0.4, "max-out"), {"<a": 1, "aA": 1, "aB": 0.5, "Ab": 1, "b>": 1, "B>": 1}),
-        (
-            WAYS,
-            (0.2, 0.4, "max"),
-            {"<a": 1, "aA": 0.6, "Ab": 0.6, "b>": 0.6},
-        ),  # 3 of 10: nothing leads to B
+        # a self-loop counts and stays
+        (LOOP, (0, 0), {"<a": 1, "aa": 1, "aA": 0.5, "A>": 1}),
+        (LOOP, (0, 0.6), {}),  # but makes no way
+        (WAYS, (0.2, 0.4), {"<a": 1, "aA": 1, "aB": 0.5, "Ab": 1, "b>": 1, "B>": 1}),
+        (WAYS, (0.2, 0.6), {"<a": 1, "aA": 1, "Ab": 1, "b>": 1}),
     ],
 )
 def test_weights_are_shares_of_what_is_left(words, setting, edges):
@@ -99,14 +82,8 @@ def test_weights_are_shares_of_what_is_left(words, setting, edges):
     assert {named(flow, edge): weight for edge, weight in shown.edges.items()} == edges
 
 
-def test_weights_of_states_are_shares_and_thresholds_have_bounds():
-    flow = flow_of(*["aA"] * 3, "aB")
-    weights = {
-        named(flow, [state]): weight
-        for state, weight in graphs.pruned(flow.graph, ALL).nodes.items()
-    }
-    assert weights == {"<": 1, "a": 1, "A": 0.75, "B": 0.25, ">": 1}
-    empty = graphs.pruned(graph("aA", "bB", "cC", "dD"), graphs.Pruning(0, 0.5, "prob-out"))
+def test_thresholds_have_bounds_and_may_leave_nothing():
+    empty = graphs.pruned(graph(*LOOP), graphs.Pruning(0, 1.0))
     assert empty == graphs.WeightedGraph({graphs.START: 1, graphs.END: 1}, {})
     with pytest.raises(InputError, match="field nodes: got 1, expected a share from 0 to below 1"):
         graphs.Pruning(nodes=1)
@@ -178,17 +155,6 @@ def test_the_main_path_is_that_of_the_most_typical_dialogue():
 def test_the_main_path_is_what_most_dialogues_share_and_never_empty(dialogues, expected):
     flow = flow_of(*dialogues)
     assert named(flow, typical_path(flow).states) == expected
-
-
-def test_loops_count_laps():
-    flow = flow_of("aAaAa", "aaa", "bcAbcAb", "aAb")
-    found = {
-        "".join(sorted(named(flow, loop.states))): (loop.laps, loop.dialogues)
-        for loop in loops(flow)
-    }
-    assert found == {"Aa": (2, ("d1",)), "a": (2, ("d2",)), "Abc": (2, ("d3",))}
-    once = flow_of("aAa", "AaA")
-    assert loops(once) == [Loop((state_of(once, "A"), state_of(once, "a")), 2, ("d1", "d2"))]
 
 
 ENDS = [
@@ -273,10 +239,11 @@ SAID = {
 }
 
 
-def outcomes_apart(clusterings, texts, vectors=None):
-    """Splits clusters; vectors that are not given are all the same."""
-    same = {role: np.ones((len(said), 2)) for role, said in texts.items()}
-    return outcomes.outcomes_apart(clusterings, texts, vectors or same)
+def outcomes_apart(role, clustering, texts):
+    """Splits the clusters of a role, whose vectors are all the same."""
+    turns = tuple(Turn(role, text) for text in texts)
+    said = read_utterances([Dialogue(turns)])
+    return outcomes.outcomes_apart({role: clustering}, said, np.ones((len(texts), 2)))[role]
 
 
 @pytest.mark.parametrize(
@@ -303,7 +270,7 @@ def outcomes_apart(clusterings, texts, vectors=None):
     ],
 )
 def test_a_cluster_holds_no_opposite_outcomes(role, texts, expected):
-    found = outcomes_apart({role: cluster(np.ones((5, 2)))}, {role: texts})[role]
+    found = outcomes_apart(role, cluster(np.ones((5, 2))), texts)
     assert found.labels.tolist() == expected
     assert found.sentence.endswith(f"stand apart: {max(expected) + 1}.")
 
@@ -329,7 +296,7 @@ def test_a_cluster_holds_no_opposite_outcomes(role, texts, expected):
 )
 def test_greetings_thanks_and_few_failures_of_all_clusters_are_one(texts):
     two = replace(cluster(np.ones((len(texts), 2))), labels=np.arange(len(texts)) % 2)
-    found = outcomes_apart({"user": two}, {"user": texts})["user"]
+    found = outcomes_apart("user", two, texts)
     assert found.labels.tolist() == [0, 0, 1, 2, 1, 2][: len(texts)]
 
 
@@ -341,5 +308,5 @@ def test_failures_are_apart_by_what_they_are_about():
         *["No car is available."] * 5,
         *"abc",
     ]
-    found = outcomes_apart({"assistant": two}, {"assistant": texts})["assistant"]
+    found = outcomes_apart("assistant", two, texts)
     assert found.labels.tolist() == [0] * 3 + [1] * 5 + [2] * 5 + [3] * 3

@@ -20,10 +20,9 @@ SETTINGS = [
     Pruning(),
     Pruning(0.023, 0.2),
     Pruning(0, 0),
-    Pruning(0.2, 0.3, "prob-out"),
-    Pruning(0.05, 0.05, "max"),
+    Pruning(0.2, 0.3),
     Pruning(0.6, 0.9),
-    Pruning(0.98, 1.0, "prob-out"),
+    Pruning(0.98, 1.0),
 ]
 HOSTILE = [
     "</script><script>hacked = 1</script>",

@@ -1,6 +1,5 @@
 """``dialemb flow``: from conversations to a page, and what goes on from it."""
 
-import csv
 import json
 import re
 import shutil
@@ -16,15 +15,7 @@ from hf_dialemb.data.hub_dataset import to_dataset
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.storage.files import replaced_together
 
-FILES = {
-    "index.html",
-    "clusters.csv",
-    "ends.csv",
-    "flow.json",
-    "utterances.parquet",
-    "centroids.safetensors",
-    "cache",
-}
+FILES = {"index.html", "flow.json", "utterances.parquet", "centroids.safetensors", "cache"}
 
 
 def transcripts(folder, dialogues):
@@ -108,7 +99,7 @@ def test_a_stopped_run_leaves_the_files_of_one_flow(tmp_path, monkeypatch, steps
             ["{calls}", "--clusters", "many"],
             "--clusters: got 'many', expected a number, or one for each role",
         ),
-        (["{calls}", "--seed", "-1"], "seed: got -1, expected 0 or more"),
+        (["{calls}", "--nodes", "1"], "field nodes: got 1.0, expected a share from 0 to below 1"),
     ],
 )
 def test_what_is_wrong_is_told_in_one_sentence(made, model, tmp_path, refused, words, said):
@@ -186,22 +177,12 @@ def compare(made, tmp_path, capsys):
     return compared
 
 
-def test_a_part_of_a_flow_is_compared_with_the_rest(compare, tmp_path, sample_dialogues):
-    part = transcripts(tmp_path / "after", sample_dialogues[:6])
-    assert compare(part).startswith("the rest: 14 dialogues; after: 6\n")
-    names = {path.name for path in (tmp_path / "comparison").iterdir()}
-    assert names == {"index.html", "transitions.csv"}
-
-
 def test_other_dialogues_are_compared_with_all_of_a_flow(compare, tmp_path, sample_dialogues):
     again = transcripts(tmp_path / "again", sample_dialogues[:20])
-    for path in sorted(again.iterdir()):  # the same under other names
-        path.rename(again / f"new-{path.name}")
-    assert "None of" in compare(again)
-    table = (tmp_path / "comparison" / "transitions.csv").read_text()
-    rows = list(csv.DictReader(table.splitlines()))
-    assert len(rows) > 20
-    assert all(row["times in calls"] == row["times in again"] for row in rows)
+    lines = compare(again).splitlines()
+    assert lines[0] == "calls: 20 dialogues; again: 20"
+    assert re.fullmatch(r"0 of \d\d+ transitions differ more than by chance", lines[1])
+    assert lines[2:] == [f"Wrote {tmp_path / 'comparison' / 'index.html'}"]
 
 
 def test_parts_of_a_file_are_compared_and_a_step_that_one_leaves_out_is_told(
@@ -225,9 +206,4 @@ def test_parts_of_a_file_are_compared_and_a_step_that_one_leaves_out_is_told(
     assert "mean turns: 4 to 2" in cy
     told = 'Step: the assistant says "what is your address?", 100% to 0% of dialogues'
     assert told in cy
-    assert sorted(path.parent.name for path in output.glob("*/transitions.csv")) == ["1", "2", "3"]
-
-
-def test_all_of_a_flow_cannot_be_compared(made, tmp_path, refused):
-    words = "flow", "compare", "--input", made / "calls", "--output", tmp_path / "comparison"
-    assert "got all dialogues of the flow" in refused(*words, "--flow", made / "flow")
+    assert sorted(path.parent.name for path in output.glob("*/index.html")) == ["1", "2", "3"]

@@ -36,8 +36,8 @@ def made(path, *names, **options):
     return index
 
 
-def ids(index, where=None, **scope):
-    return sorted(hit.id for hit in index.search("a taxi", 99, where, **scope))
+def ids(index, **scope):
+    return sorted(hit.id for hit in index.search("a taxi", 99, **scope))
 
 
 def found(index, query="a taxi", **scope):
@@ -60,12 +60,13 @@ def test_the_command_adds_what_is_new_deletes_embeds_anew_and_finds(
     gone, left = len(dialogues[0].turns), sum(len(each.turns) for each in dialogues[1:9])
     assert printed(*words) == f"Deleted {gone} turns\n{path}: {left} turns\n"
     words = ["search", "--index", path, "--query", "a taxi"]
-    printed(*words, "--where", f"id = '{dialogues[1].id}' and time > '2026'", "--output", hits)
+    printed(*words, "--output", hits, "--where", f"dialogue={dialogues[1].id}", "since=2026-01-31")
     read = [json.loads(line) for line in hits.read_text().splitlines()]
     assert {hit["id"] for hit in read} == {dialogues[1].id}
     assert {hit["time"] for hit in read} == {"2026-01-31T23:00:00"}
     assert len(printed(*words, "--whole", "--top", 99).split(", turn ")) == 9
-    assert "where: got 'nope = 3', which is no condition" in refused(*words, "--where", "nope = 3")
+    assert "scope: got 'nope', expected one of user" in refused(*words, "--where", "nope=3")
+    assert "--where: got 'nope', expected NAME=VALUE" in refused(*words, "--where", "nope")
     assert "--model dialogue-minilm --reembed" in refused(*words, "--model", "dialogue-minilm")
     printed("index", "--output", path, "--model", "action-static", "--reembed")
     assert "--model dialogue-static --reembed" in refused(*words, "--model", MODEL)
@@ -84,7 +85,7 @@ def test_a_folder_and_memory_have_the_same_scores_and_a_copy_opens_the_same(
     expected = found(memory, "when does the taxi leave?")
     assert expected == found(kept, "when does the taxi leave?")
     for path in ("a.memory", "b.memory"):
-        assert found(TurnIndex.load(tmp_path / path), "when does the taxi leave?") == expected
+        assert found(TurnIndex(tmp_path / path), "when does the taxi leave?") == expected
     with pytest.raises(InputError, match="expected a new folder"):
         memory.save(tmp_path / "a.memory")
 
@@ -123,15 +124,15 @@ def test_a_user_finds_what_an_index_of_the_user_alone_would():
         ({"team": "north"}, ["c"]),
         ({"team": "south"}, []),
         ({"n": 2**70}, ["c"]),
-        ({"where": "n > 5 and tags like '%\"x\"%'"}, ["c"]),
-        ({"where": '"a.b" = 1 and a_b = 2'}, ["c"]),
-        ({"where": "not id like 'c%' and time between '2026-01-02' and '2026-01-03'"}, ["b"]),
-        ({"where": "id = 'it''s' -- 'a'\n or metadata_id = 7 /* whole */"}, ["c"]),
+        ({"a.b": 1, "a_b": 2}, ["c"]),
+        ({"a.b": 2}, []),
+        ({"since": "2026-01-02", "until": "2026-01-02T23:00:00"}, ["b"]),
+        ({"dialogue": "a' OR 'a' = 'a"}, []),
     ],
 )
 def test_conditions_hold_before_the_best_are_taken(scope, expected):
     index = made(None, "a", "b")
-    known = {"team": "north", "n": 2**70, "tags": ["x"], "a.b": 1, "a_b": 2, "id": 7}
+    known = {"team": "north", "n": 2**70, "a.b": 1, "a_b": 2}
     many = [dialogue(f"x{n}", "A taxi") for n in range(50)]
     index.add([dialogue("c", "A cab", time="2026-01-03", metadata=known), *many])
     hits = index.search("a taxi", 3, **scope)
@@ -139,34 +140,9 @@ def test_conditions_hold_before_the_best_are_taken(scope, expected):
 
 
 @pytest.mark.parametrize(
-    "rest",
-    [
-        " adn id = 'a'",
-        " id = 'a'",
-        "; id = 'a'",
-        ", id = 'a'",
-        ") or (id = 'a'",
-        ")",
-        ") limit (1",
-        " 'a'",
-        " order by id",
-        "\x00",
-        " and (id = 'a'",
-        " and nope = 3",
-    ],
-)
-def test_a_condition_with_anything_left_over_is_refused(rest):
-    index = made(None, "a", "b")
-    for ask in (index.search, lambda _, where: index.delete(where)):
-        with pytest.raises(InputError, match=r"^where: got .*, which is no condition on the"):
-            ask("a taxi", where=f"id <> 'x'{rest}")
-    assert ids(index) == ["a", "b"]
-
-
-@pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda index: index.search("a", tema="x"), "got 'tema', expected one of dialogue, since"),
+        (lambda index: index.search("a", tema="x"), "got 'tema', expected one of user, dialogue"),
         (lambda index: index.search("a", since=3), "since: got 3, expected a date"),
         (lambda index: index.search(" "), "query: got no text"),
         (lambda index: index.search("a", 0), "top: got 0"),

@@ -27,7 +27,7 @@ COMMANDS = {
     "embed:table": "--model bert --input calls.csv --output out/vectors.parquet",
     "embed:transcript": "--model bert --input talk.txt --output out/vectors.parquet",
     "search": "--model dse --corpus calls.jsonl --query card --output out/found.jsonl",
-    "rank": "--model ranker --context calls.jsonl --candidates responses.txt --output out/r.jsonl",
+    "rank": "--model ranker --context calls.jsonl --candidates responses.txt",
     "topics": "calls.jsonl --model dse --output out/topics",
     "flow": "calls.jsonl --model dse --clusters 4 --output out/flow",
     "flow next": "--flow flow --input calls.jsonl",

@@ -35,29 +35,11 @@ def edited(tmp_path, *entries, of=None):
     return read_edits(path).edited(of or groups(), UNITS, NAMES)
 
 
-@pytest.mark.parametrize(
-    ("entry", "ids", "labels"),
-    [
-        ({"merge": ["topic-2", "topic-3"]}, ["topic-1", "topic-2"], [0, 0, 0, 0, 1, 1, 1, 1, 1]),
-        ({"delete": "topic-3"}, ["topic-1", "topic-2"], [0, 0, 0, 0, 1, 1, 1, -1, -1]),
-        (
-            {"move": "d0", "to": "topic-3"},
-            ["topic-1", "topic-2", "topic-3"],
-            [2, 0, 0, 0, 1, 1, 1, 2, 2],
-        ),
-    ],
-    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
-)
-def test_edits_do_what_they_say(tmp_path, entry, ids, labels):
-    result = edited(tmp_path, entry)
-    assert (list(result.ids), result.labels.tolist()) == (ids, labels)
-    assert len(result.means) == len(result.topics) == len(ids)
-
-
 def test_a_merged_topic_has_the_mean_of_its_dialogues_and_its_first_id(tmp_path):
     result = edited(
         tmp_path, {"merge": ["topic-3", "topic-1"]}, {"rename": "topic-3", "name": "cards"}
     )
+    assert result.labels.tolist() == [1, 1, 1, 1, 0, 0, 0, 1, 1]
     assert result.ids == ["topic-2", "topic-3"]
     assert result.names == ["", "cards"]
     assert np.allclose(result.means[1], UNITS[[0, 1, 2, 3, 7, 8]].mean(axis=0))
@@ -79,22 +61,18 @@ def test_a_topic_is_split_by_its_vectors_and_numbers_are_never_used_again(tmp_pa
             "entry 1: topic: got 'topic-9', expected one of topic-1, topic-2, topic-3",
         ),
         ({"merge": ["topic-1"]}, "at least two"),
-        (
-            {"move": "d99", "to": "topic-1"},
-            "dialogue: got 'd99', expected the id of one in the input",
-        ),
         ({"rename": "topic-1", "name": " "}, "name: got ' ', expected a text"),
         ({"split": "topic-3", "into": 7}, "into: got 7, expected 2 to 2"),
         (
-            {"delete": "topic-1", "seen": {"topic-1": "d8"}},
+            {"split": "topic-1", "seen": {"topic-1": "d8"}},
             "which is on topic-3 now; make the edit again",
         ),
         ({"join": ["topic-1"]}, "expected an edit such as"),
-        ({"delete": "topic-1", "name": "x"}, "expected an edit such as"),
-        ({"delete": ["topic-1"]}, "expected an edit such as"),
+        ({"split": "topic-1", "name": "x"}, "expected an edit such as"),
+        ({"split": ["topic-1"]}, "expected an edit such as"),
         ({"merge": [["topic-1"], "topic-2"]}, "expected an edit such as"),
         ({"merge": "topic-1"}, "expected an edit such as"),
-        ({"delete": "topic-1", "seen": ["d1"]}, "expected an edit such as"),
+        ({"split": "topic-1", "seen": ["d1"]}, "expected an edit such as"),
         (["merge"], "expected an edit such as"),
     ],
 )
@@ -111,11 +89,11 @@ def test_an_edit_that_cannot_be_is_one_sentence(tmp_path, entry, message):
         "- &a [*a]",
         "- merge: &a [topic-1]\n  seen: *a",
         "[" * 3_000,
-        "- delete: 'x\n",
+        "- split: 'x\n",
         "\n".join(
             f"- &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" if n else "- &a0 [x]" for n in range(9)
         ),
-        "delete: topic-1",
+        "split: topic-1",
         "\x00",
     ],
     ids=["itself", "alias", "brackets", "quote", "billion", "mapping", "control"],
@@ -128,11 +106,22 @@ def test_a_file_of_edits_that_is_none_is_one_sentence(tmp_path, text):
 
 def test_new_topics_are_unlike_the_known_and_those_take_back_what_fits():
     known = replace(groups().at([0, 1]), labels=np.full(9, -1, dtype=np.int32))
-    assert with_new(known, UNITS, 0).ids == ["topic-1", "topic-2"]  # two dialogues are no topic
+    assert with_new(known, UNITS).ids == ["topic-1", "topic-2"]  # two dialogues are no topic
     more = np.concatenate([UNITS, UNITS[7:], UNITS[7:]])
-    result = with_new(replace(known, labels=known.assigned(more)), more, 0)
+    result = with_new(replace(known, labels=known.assigned(more)), more)
     assert result.ids == ["topic-1", "topic-2", "topic-4"]
     assert result.labels.tolist() == [0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 2, 2]
+
+
+def test_an_old_topic_is_split_in_the_next_month_and_both_parts_go_on(tmp_path):
+    wants = ["my card was stolen", "I need a hotel room for two nights"] * 6
+    calls = [Dialogue((Turn("user", f"{want} {n}"),)) for n, want in enumerate(wants)]
+    hf_dialemb.find_topics(calls, "dialogue-static", topics=1).save(tmp_path / "january")
+    (tmp_path / "edits.yaml").write_text("- split: topic-1")
+    edits = read_edits(tmp_path / "edits.yaml")
+    hf_dialemb.load_topics(tmp_path / "january").update(calls, edits=edits).save(tmp_path / "may")
+    assigned = hf_dialemb.load_topics(tmp_path / "may").assign(calls)["topic"].tolist()
+    assert assigned in (["topic-1", "topic-2"] * 6, ["topic-2", "topic-1"] * 6)
 
 
 def test_holm_corrects_p():
@@ -234,16 +223,14 @@ def test_changes_on_the_page_are_a_file_of_edits_that_does_them(tmp_path):
             "[...document.querySelectorAll('#panel button')].find((one) => one.textContent "
             "=== '{}').click()"
         )
-        for name in ("Rename", "Merge", "Delete", "Undo"):
+        for name in ("Rename", "Merge", "Split", "Undo"):
             page.run(pressed.format(name))
-        page.run("page.show({dialogue: 'd8'})")
-        page.run(pressed.format("Move"))
-        assert page.all(".changes b") == ["3 changes, not saved yet"]
+        assert page.all(".changes b") == ["2 changes, not saved yet"]
         text = page.run("page.changes.text()")
         assert page.problems == []
     (tmp_path / "edits.yaml").write_text(text, encoding="utf-8")
     edits = read_edits(tmp_path / "edits.yaml")
-    assert [next(iter(entry)) for entry in edits.entries] == ["rename", "merge", "move"]
+    assert [next(iter(entry)) for entry in edits.entries] == ["rename", "merge"]
     again = hf_dialemb.find_topics(dialogues, vectors=UNITS, topics=3, edits=edits)
     names = {topic.id: (topic.name, topic.size) for topic in again.by_size}
-    assert names["topic-2"] == ("lost: cards", 8)
+    assert names["topic-2"] == ("lost: cards", 7)

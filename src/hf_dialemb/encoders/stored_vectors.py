@@ -68,15 +68,11 @@ def stored_vectors(path: Path, model: str | None = None) -> StoredVectors:
     """Read the vectors of dialogues from a file of ``dialemb embed``.
 
     Raises:
-        InputError: The file is another, holds vectors of utterances, or those of another model.
+        InputError: The file is another, or holds vectors of another model.
     """
     with explained(path, "give a file that dialemb embed wrote"):
         table = pq.read_table(path)
         record = json.loads((table.schema.metadata or {})[METADATA])
-        if record["rows"] != "dialogues":
-            raise InputError(
-                f"{path}: got vectors of {record['rows']}, expected those of dialogues"
-            )
         source = find_encoder(model or record["model"], **record["options"])
         if source.fingerprint != record["weights"]:
             raise InputError(

@@ -195,10 +195,6 @@ def _demo(options: argparse.Namespace) -> None:
     from ...training.training_run import run_training
 
     output, max_steps, started = options.output, options.max_steps, time.perf_counter()
-    if max_steps is not None and max_steps < 1:
-        raise InputError(
-            f"--max-steps: got {max_steps}, expected at least 1; leave it out for the recipe's own"
-        )
     trained, published, page = output / "trained", output / "published", output / "flow.html"
     shorter = {} if max_steps is None else {"max_steps": max_steps}
     settings = make_settings({"output_dir": trained, **shorter}, RECIPE)

@@ -29,12 +29,10 @@ example: dialemb flow transcripts/
 then open flow/index.html; run again with other settings, it reuses the vectors
 see also: dialemb flow next, dialemb flow compare"""
 _COMPARE = """\
-Dialogues that are part of the flow are compared with the rest of it, new ones with all of it.
-
 example: dialemb flow compare --flow flow/ --input after/ --output comparison/
          dialemb flow compare --flow flow/ --input calls.csv --by agent"""
 
-_SETTINGS = ("clusters", "names", "nodes", "edges", "weights", "seed")
+_SETTINGS = ("clusters", "nodes", "edges")
 _FLOW_OPTIONS: Options = {
     "--output": {"type": Path, "default": "flow", "help": "folder to write (default: flow)"},
     "--by": {
@@ -43,17 +41,11 @@ _FLOW_OPTIONS: Options = {
         "all (default: topic where a file of your own is about several things)",
     },
     "--clusters": {"help": "number of states, such as 12 or user=10,assistant=14"},
-    "--names": {
-        "default": "nearest",
-        "help": "nearest (the typical utterance), phrases, or api:MODEL (default: nearest)",
-    },
     "--nodes": {
         "type": float,
         "help": "leave out states rarer than this share of the most frequent",
     },
     "--edges": {"type": float, "help": "leave out transitions that weigh less than this"},
-    "--weights": {"help": "what transitions weigh: max, max-out or prob-out (default: max-out)"},
-    "--seed": {"type": int, "default": 0, "help": "for random draws (default: 0)"},
     **MODEL,
     **corpus_options("all"),
 }
@@ -77,12 +69,13 @@ _FLOW_COMPARE_OPTIONS: Options = {
 
 
 def _build(options: argparse.Namespace) -> None:
-    from ..flow.extract import FlowSettings, check_output, extract_flow
+    from ..flow.extract import check_output, extract_flow
+    from ..flow.graph import Pruning
     from ..topics.topics import remove_topics
 
     options.clusters = _by_role(options.clusters)
     settings = named(options, *_SETTINGS)
-    FlowSettings(**settings)
+    Pruning(options.nodes or 0.0, options.edges or 0.0)  # before all that takes longer
     model = chosen_model(options, options.model, "action")
     dialogues = loaded(options, options.input)
     if options.by == "topic" or (options.by is None and _is_mixed(options, dialogues)):
@@ -163,10 +156,10 @@ def _next(options: argparse.Namespace) -> None:
 
 
 def _compare(options: argparse.Namespace) -> None:
-    from ..flow.flow_comparison import TRANSITIONS, compare_with
+    from ..flow.flow_comparison import compare_with
+    from ..flow.flow_folder import PAGE
 
-    for name in ("index.html", TRANSITIONS):
-        check_writable(options.output / name, options.flow / "index.html", options.input)
+    check_writable(options.output / PAGE, options.flow / PAGE, options.input)
     dialogues = loaded(options, options.input)
     name = _name(options)
     for line in compare_with(options.flow, dialogues, options.output, name, options.by):

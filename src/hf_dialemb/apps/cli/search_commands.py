@@ -7,7 +7,7 @@ import json
 from collections import deque
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...data.reading_options import ReadingOptions
 from ...errors import InputError
@@ -36,28 +36,26 @@ example: dialemb search calls.csv --query "what did Anna say about her card?"
          dialemb search calls.csv --query "card was stolen" --whole"""
 _INDEX = """\
 example: dialemb index calls.csv --output calls.memory
-         dialemb search --index calls.memory --query card --where "time > '2026-01-01'\""""
+         dialemb search --index calls.memory --query card --where since=2026-01-01"""
 _RANK = """\
 example: dialemb rank --model runs/mgt-multiwoz/multi-granularity --context calls.jsonl
   --candidates responses.txt --top 5"""
+_ASKED = {"query", "top", "whole", "at_least", "now"}  # arguments of `TurnIndex.search`
 _EMBED_OPTIONS: Options = {
     "--output": {
         "type": Path,
         "required": True,
         "help": "Parquet file with the columns id, said, metadata (JSON) and embedding",
     },
-    "--level": {
-        "choices": ["dialogues", "utterances"],
-        "default": "dialogues",
-        "help": "what each row holds (default: dialogues)",
-    },
-    "--shard-size": {"type": int, "default": 2000, "help": "dialogues per shard (default: 2000)"},
     **MODEL,
     **READING,
 }
 _SEARCH_OPTIONS: Options = {
     "--where": {
-        "help": "for turns: a condition such as \"team = 'cards' and time > '2026-01-01'\""
+        "nargs": "+",
+        "default": [],
+        "metavar": "NAME=VALUE",
+        "help": "of these turns alone: user, dialogue, role, speaker, since, until, or metadata",
     },
     "--whole": {"action": "store_true", "help": "find conversations instead of turns"},
     "--query": {"required": True, "help": "what to look for, in words"},
@@ -83,7 +81,6 @@ _RANK_OPTIONS: Options = {
         "help": "text file with one response per line",
     },
     "--top": {"type": int, "default": 10, "help": "responses to show (default: 10)"},
-    "--output": {"type": Path, "help": "also write them here (JSONL)"},
     **METHOD,
     **READING,
 }
@@ -92,24 +89,32 @@ _RANK_OPTIONS: Options = {
 def _embed(options: argparse.Namespace) -> None:
     from ..search.embed import embed_file
 
-    more = named(options, "shard_size", "level") | reading_of(options)
     model = chosen_model(options, options.model)
-    rows = embed_file(model, Path(options.input), options.output, **more)
+    rows = embed_file(model, Path(options.input), options.output, **reading_of(options))
     say(f"Wrote {rows:,} embeddings to {options.output}")
 
 
 def _search(options: argparse.Namespace) -> None:
-    if options.top < 1:
-        raise InputError(f"--top: got {options.top}, expected at least 1")
     if options.output:
         check_writable(options.output, options.corpus or "")
-    index = _index_of(options)
-    hits = index.search(options.query, options.top, options.where, whole=options.whole)
+    scope = _scope(options.where)
+    hits = _index_of(options).search(options.query, options.top, whole=options.whole, **scope)
     print(hits)
     if options.output:
         lines = [json.dumps(asdict(hit), ensure_ascii=False) for hit in hits]
         write_text_atomically(options.output, "\n".join([*lines, ""]))
         say(f"Wrote {options.output}")
+
+
+def _scope(words: list[str]) -> dict[str, Any]:
+    """Return what turns must have; a number stands for its text too."""
+    scope: dict[str, Any] = {}
+    for word in words:
+        name, _, value = word.partition("=")
+        if not value or name in _ASKED:
+            raise InputError(f"--where: got {word!r}, expected NAME=VALUE, such as team=cards")
+        scope[name] = [value, float(value)] if value.isdecimal() else value
+    return scope
 
 
 def _index_of(options: argparse.Namespace) -> TurnIndex:
@@ -131,10 +136,6 @@ def _index(options: argparse.Namespace) -> None:
     from ..files.reading import read_own
     from ..search.turn_index import TurnIndex
 
-    if not (options.input or options.delete or options.reembed):
-        raise InputError(
-            "input: got nothing to do, expected conversations, --delete or --reembed; name one"
-        )
     how = ReadingOptions(**reading_of(options))
     if options.input:
         # refuses it, and says what is left out, before all else
@@ -155,11 +156,9 @@ def _index(options: argparse.Namespace) -> None:
 def _rank(options: argparse.Namespace) -> None:
     from ..search.rank import rank_file
 
-    more = {**named(options, "top", "output"), **reading_of(options)}
+    more = {**named(options, "top"), **reading_of(options)}
     for line in rank_file(options.model, options.context, options.candidates, **more):
-        (print if options.output is None else say)(line)
-    if options.output:
-        say(f"Wrote {options.output}")
+        print(line)
 
 
 COMMANDS = (

@@ -26,19 +26,10 @@ _TOPICS_OPTIONS: Options = {
     "--vectors": {"type": Path, "help": "vectors from dialemb embed, instead of embedding again"},
     "--topics": {"type": int, "help": "number of topics (default: from the data)"},
     "--names": {"default": "phrases", "help": "phrases, or api:MODEL (default: phrases)"},
-    "--segments": {
-        "action": "store_true",
-        "help": "split conversations where their topic changes, and count each part",
-    },
-    "--flows": {"action": "store_true", "help": "also write a flow for each larger topic"},
     "--from": {
         "type": Path,
         "dest": "earlier",
         "help": "an earlier output: its topics keep ids and names",
-    },
-    "--edits": {
-        "type": Path,
-        "help": "changes to replay (default: edits.yaml in the output folder)",
     },
     "--compare": {"help": "compare parts: month, or a column such as team, channel or score"},
     "--output": {
@@ -61,16 +52,10 @@ def _run(options: argparse.Namespace) -> None:
     check_writable(output / PAGE, options.input, options.vectors or "")
     if options.compare:
         parts_of(dialogues, options.compare)  # before all that takes longer
-    if options.segments:
-        dialogues = _parts(options, dialogues)
-    place = options.edits or output / EDITS
-    edits = read_edits(place) if options.edits or place.is_file() else NO_EDITS
+    edits = read_edits(output / EDITS) if (output / EDITS).is_file() else NO_EDITS
     topics = _topics_of(options, dialogues, output / "cache", edits)
     for topic in topics.by_size:
         say(f"{topic.size:7,} {topic.name}")
-    if options.flows:  # which takes longer
-        topics.save(output)
-        topics = topics.save_flows(output)
     if options.earlier:
         topics = topics.compared_with(options.earlier)
     if options.compare:
@@ -81,20 +66,6 @@ def _run(options: argparse.Namespace) -> None:
     say(f"Wrote {output / PAGE}: {topics.counts}")
     if options.topics is None and not options.earlier:
         say("More or fewer topics: --topics NUMBER")
-
-
-def _parts(options: argparse.Namespace, dialogues: Any) -> Any:
-    """Split dialogues where their topic changes."""
-    from ...encoders import load_encoder
-    from ..topics.segments import ENCODER, segments
-
-    if options.vectors:
-        raise InputError(
-            "got --segments and --vectors, which are of whole conversations; leave one out"
-        )
-    parts = segments(dialogues, load_encoder(options.model or ENCODER))
-    say(f"{len(dialogues):,} conversations have {len(parts):,} parts")
-    return parts
 
 
 def _checked_output(options: argparse.Namespace) -> Path:

@@ -5,18 +5,16 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...data import load_dialogues
-from ...data.reading_options import OPTIONS
 from ...dialogue import Dialogue
-from ...display import data_frame, visible
+from ...display import visible
 from ...encoders import Encoder, load_encoder
 from ...encoders.embedding_cache import RememberingEncoder
 from ...errors import InputError
@@ -27,16 +25,11 @@ from ..pages.page import write_page
 from .flow import Flow, Utterances, read_utterances
 from .flow_clustering import cluster_by_role
 from .flow_folder import CACHE, PAGE, UTTERANCES, write_report
-from .graph import END, START, Pruning, Weights, pruned, readable
-from .language_model_names import find_writer, named_by_model
+from .graph import Pruning, readable
 from .outcomes import outcomes_apart
 from .paths import typical_path
-from .step_names import centroids, named, phrase_names, shortened
+from .step_names import named, shortened
 
-if TYPE_CHECKING:
-    import networkx
-
-NEAREST, PHRASES = "nearest", "phrases"  # names without a language model
 _ENOUGH = 20  # fewer dialogues are no set of several topics
 _ALIKE = 0.48
 """The least mean cosine of dialogues about one thing.
@@ -47,30 +40,6 @@ all domains together have 0.31 (STAR), 0.23 (SGD) and 0.39 (MultiWOZ; its develo
 """
 
 
-@dataclass(frozen=True)
-class FlowSettings:
-    """How a flow is made of utterances.
-
-    An InputError reports values out of range and a language model that cannot be asked.
-    """
-
-    # of each role, or of the named ones; None to choose
-    clusters: int | Mapping[str, int] | None = None
-    names: str = NEAREST  # or "phrases", or "api:MODEL"
-    # see `hf_dialemb.apps.flow.graph.Pruning`, as for the next two; None to choose
-    nodes: float | None = None
-    edges: float | None = None
-    weights: Weights | None = None
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        Pruning(self.nodes or 0.0, self.edges or 0.0, self.weights or Pruning.weights)
-        if self.seed < 0:
-            raise InputError(f"field seed: got {self.seed}, expected 0 or more")
-        if self.names not in (NEAREST, PHRASES):
-            find_writer(self.names)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class ExtractedFlow:
     """A flow, and the part of it that is shown."""
@@ -79,36 +48,6 @@ class ExtractedFlow:
     choices: Mapping[str, str]  # how the number of clusters of each role was decided
     pruning: Pruning
 
-    @cached_property
-    def graph(self) -> networkx.DiGraph[str]:
-        """All states and transitions.
-
-        Nodes are ids of states, with ``[start]`` and ``[end]``; they have ``role``, ``name``,
-        ``count`` and ``shown``, whether pages show them at first. Edges have ``count``,
-        ``probability`` (of all from the same state) and ``shown``.
-        """
-        import networkx
-
-        flow, graph, shown = self.flow, networkx.DiGraph(), pruned(self.flow.graph, self.pruning)
-        count = len(flow.trajectories)
-        for _, name in (START, END):
-            graph.add_node(name, role="", name=name.strip("[]"), count=count, shown=True)
-        for own in flow.clusters:
-            is_shown = own.state in shown.nodes
-            graph.add_node(own.id, role=own.role, name=own.name, count=own.size, shown=is_shown)
-        for edge, count in flow.graph.edges.items():
-            facts = {"count": count, "probability": flow.graph.shares[edge]}
-            graph.add_edge(edge[0][1], edge[1][1], **facts, shown=edge in shown.edges)
-        return graph
-
-    @property
-    def states(self) -> Any:
-        """A row for each state: id, role, name, size, and the tuple of its examples."""
-        columns = ("id", "role", "name", "size", "examples")
-        return data_frame(
-            [{name: getattr(cluster, name) for name in columns} for cluster in self.flow.clusters]
-        )
-
     def page(self, path: str | Path) -> None:
         """Write the page: one HTML file, whole or not at all."""
         write_page(self.flow, Path(path), self.pruning, choices=self.choices)
@@ -116,19 +55,11 @@ class ExtractedFlow:
     def lines(self) -> Iterator[str]:
         """Describe the flow in lines.
 
-        Its size, how clusters were chosen, what is shown, and the main path.
+        Its size, how clusters were chosen, and the main path.
         """
-        flow, pruning = self.flow, self.pruning
+        flow = self.flow
         yield flow.counts
         yield from (f"{role}: {sentence}" for role, sentence in self.choices.items())
-        graph = pruned(flow.graph, pruning)
-        options = f"--nodes {pruning.nodes:g} --edges {pruning.edges:g} --weights {pruning.weights}"
-        if not graph.states:
-            yield f"Nothing is frequent enough to be shown ({options}): lower the thresholds"
-            return
-        states, transitions = len(graph.states), len(graph.edges)
-        sizes = f"{states} of {len(flow.clusters)} states and {transitions} transitions"
-        yield f"Shown are {sizes} ({options})"
         main = typical_path(flow)
         yield f"Main path, as in {short(main.dialogue)}:"
         for state, text in zip(main.states, main.texts, strict=True):
@@ -146,7 +77,11 @@ def extract_flow(
     output: str | Path | None = None,
     title: str = "Dialogue flow",
     overview: str | Path | None = None,
-    **settings: Any,
+    clusters: int | Mapping[str, int] | None = None,
+    nodes: float | None = None,
+    edges: float | None = None,
+    seed: int = 0,
+    **reading: Any,
 ) -> ExtractedFlow:
     """Find the workflow that dialogues follow (Dialog2Flow).
 
@@ -164,63 +99,45 @@ def extract_flow(
         title: The title of the page.
         overview: The folder of a page of topics: the page links back to it, and vectors are kept
             there.
-        **settings: Fields of `FlowSettings`: ``clusters``, ``names``, ``nodes``,
-            ``edges``, ``weights`` and ``seed``; and how files are read, as in `load_dialogues`.
+        clusters: The number of states of each role, or of the roles that a mapping names; by
+            default it is found.
+        nodes: See `hf_dialemb.apps.flow.graph.Pruning`, as for ``edges``; by default they are
+            chosen so that a person can read what is shown.
+        edges: See ``nodes``.
+        seed: The seed of random draws.
+        **reading: How files are read, as in `load_dialogues`.
 
     Raises:
         InputError: There is no dialogue, a setting is wrong, or vectors do not fit.
     """
-    reading = {name: settings.pop(name) for name in OPTIONS if name in settings}
-    wanted = FlowSettings(**settings)
+    Pruning(nodes or 0.0, edges or 0.0)  # refuses what is out of range
     utterances = read_utterances(load_dialogues(dialogues, **reading))
     folder = Path(output) if output is not None else None
-    facts = {"model": "", "vectors": "", "corpus": title}
-    if vectors is None:
-        loaded = load_encoder(encoder or default_encoder("action"))
-        if loaded.spec:
-            facts.update(model=loaded.spec, vectors=loaded.fingerprint)
-        cache = Path(overview or folder) / CACHE if folder else None
-        rows = utterance_vectors(loaded, utterances.texts, cache)
-    else:
-        rows = checked_vectors(vectors, len(utterances), "utterance")
-    flow, choices = _extracted(utterances, rows, wanted, facts, folder)
-    pruning = readable(flow.graph, wanted.nodes, wanted.edges, wanted.weights)
+    cache = Path(overview or folder) / CACHE if folder else None
+    rows, made_by = _embedded(utterances, encoder, vectors, cache)
+    clusterings = outcomes_apart(
+        cluster_by_role(rows, utterances.roles, clusters=clusters, seed=seed), utterances, rows
+    )
+    labels = {role: clustering.labels for role, clustering in clusterings.items()}
+    choices = {role: clustering.sentence for role, clustering in clusterings.items()}
+    flow = named(title, utterances, rows, labels, {**made_by, "seed": seed})
+    pruning = readable(flow.graph, nodes, edges)
     if folder:
         back = Path(os.path.relpath(Path(overview) / PAGE, folder)).as_posix() if overview else ""
         write_report(flow, choices, pruning, folder, back)
     return ExtractedFlow(flow, choices, pruning)
 
 
-def _extracted(
-    utterances: Utterances,
-    vectors: NDArray[np.float32],
-    settings: FlowSettings,
-    facts: Mapping[str, Any],
-    folder: Path | None,
-) -> tuple[Flow, dict[str, str]]:
-    """Cluster utterances by their vectors, ``(N, D)``, and name the clusters.
-
-    Return the flow, and how the number of clusters of each role was decided. A ``folder`` keeps the
-    answers of a language model.
-    """
-    by_role = utterances.rows_by_role()
-    clusterings = cluster_by_role(
-        vectors, utterances.roles, clusters=settings.clusters, seed=settings.seed
-    )
-    clusterings = outcomes_apart(
-        clusterings,
-        {role: [utterances.texts[row] for row in rows] for role, rows in by_role.items()},
-        {role: vectors[rows] for role, rows in by_role.items()},
-    )
-    labels = {role: clustering.labels for role, clustering in clusterings.items()}
-    choices = {role: clustering.sentence for role, clustering in clusterings.items()}
-    decided = {**facts, "names": settings.names, "seed": settings.seed}
-    flow = named(facts["corpus"], utterances, vectors, labels, decided)
-    if settings.names == PHRASES:
-        flow = phrase_names(flow)
-    elif settings.names != NEAREST:
-        flow = named_by_model(flow, settings.names, folder / CACHE / "names" if folder else None)
-    return replace(flow, centroids=centroids(vectors, flow.labels)), choices
+def _embedded(
+    utterances: Utterances, encoder: Any, vectors: NDArray[Any] | None, cache: Path | None
+) -> tuple[NDArray[np.float32], dict[str, str]]:
+    """Return the vectors of N utterances, ``(N, D)``, and what a flow keeps of their encoder."""
+    unknown = {"model": "", "vectors": ""}
+    if vectors is not None:
+        return checked_vectors(vectors, len(utterances), "utterance"), unknown
+    loaded = load_encoder(encoder or default_encoder("action"))
+    known = {"model": loaded.spec, "vectors": loaded.fingerprint} if loaded.spec else unknown
+    return utterance_vectors(loaded, utterances.texts, cache), known
 
 
 def utterance_vectors(

@@ -32,7 +32,6 @@ class Utterances:
     places: NDArray[np.int32]  # the dialogue of each utterance, (N,), ascending
     roles: tuple[str, ...]  # who speaks
     texts: tuple[str, ...]
-    actions: tuple[str, ...]  # the annotated action of each utterance, or an empty text
     names: tuple[str, ...]  # the name of each speaker, or an empty text
 
     def __len__(self) -> int:
@@ -113,11 +112,8 @@ def read_utterances(dialogues: Iterable[Dialogue]) -> Utterances:
 
     A dialogue without an id is named by its number, counted from 1.
 
-    Dialogue acts and slots decide an utterance's action, see `hf_dialemb.data.labels.unified_turn`.
     An InputError says that there is no dialogue, or two have the same id.
     """
-    from ...data.labels import unified_turn
-
     ids: dict[str, None] = {}
     turns = []
     for number, dialogue in enumerate(dialogues, 1):
@@ -136,7 +132,6 @@ def read_utterances(dialogues: Iterable[Dialogue]) -> Utterances:
         np.array([place for place, _ in turns], dtype=np.int32),
         tuple(turn.role for _, turn in turns),
         tuple(" ".join(turn.content.split()) for _, turn in turns),
-        tuple(unified_turn(turn).action for _, turn in turns),
         tuple(turn.name for _, turn in turns),
     )
 
@@ -165,6 +160,5 @@ def restricted_to(utterances: Utterances, rows: NDArray[np.intp]) -> Utterances:
         renumbered.astype(np.int32),
         tuple(utterances.roles[row] for row in rows),
         tuple(utterances.texts[row] for row in rows),
-        tuple(utterances.actions[row] for row in rows),
         tuple(utterances.names[row] for row in rows),
     )

@@ -2,15 +2,13 @@
 
 ``utterances.parquet`` holds each utterance with its cluster, ``centroids.safetensors`` the mean
 vector of each cluster, ``flow.json`` the clusters and all settings: a later command reads these.
-The page and the tables beside them are for people and other programs.
+The page is for people.
 """
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from shutil import rmtree
 from typing import Any
 
 import numpy as np
@@ -18,7 +16,6 @@ import numpy as np
 from ...errors import InputError
 from ...storage.files import replaced_together, write_json_atomically
 from ..pages.page import write_page
-from .exports import CLUSTERS, ENDS, write_tables
 from .flow import Cluster, Flow, Utterances
 from .graph import Pruning
 
@@ -27,7 +24,7 @@ _WRONG_FORM = (OSError, AttributeError, LookupError, RecursionError, TypeError, 
 """What reading another file than one of ours raises."""
 
 FLOW, UTTERANCES, CENTROIDS = "flow.json", "utterances.parquet", "centroids.safetensors"
-FILES = (FLOW, PAGE, UTTERANCES, CENTROIDS, CLUSTERS, ENDS)
+FILES = (FLOW, PAGE, UTTERANCES, CENTROIDS)
 _AGAIN = "run dialemb flow again"
 
 
@@ -42,7 +39,6 @@ def write_flow(flow: Flow, folder: Path) -> None:
         "dialogue": [utterances.dialogues[place] for place in utterances.places],
         "role": list(utterances.roles),
         "text": list(utterances.texts),
-        "action": list(utterances.actions),
         "name": list(utterances.names),
         "cluster": [flow.clusters[label].id for label in flow.labels],
     }
@@ -93,7 +89,7 @@ def _flow(
     utterances = Utterances(
         tuple(places),
         np.array([places[name] for name in columns["dialogue"]], dtype=np.int32),
-        *(tuple(columns[name]) for name in ("role", "text", "action", "name")),
+        *(tuple(columns[name]) for name in ("role", "text", "name")),
     )
     labels = np.array([numbers[cluster] for cluster in columns["cluster"]], dtype=np.int32)
     return Flow(title, utterances, labels, clusters, dict(settings))
@@ -102,23 +98,17 @@ def _flow(
 def write_report(
     flow: Flow, choices: Mapping[str, str], pruning: Pruning, folder: Path, back: str = ""
 ) -> None:
-    """Write a flow with its page and tables, in place of those of an earlier run.
+    """Write a flow with its page, in place of those of an earlier run.
 
     The page links ``back`` to another, by an address relative to the folder.
     """
     with replaced_together(folder, FILES) as new:
         write_page(flow, new / PAGE, pruning, choices=choices, back=back)
-        write_tables(flow, new)
         write_flow(flow, new)
 
 
-def remove_report(folder: Path, *, cache: bool = False) -> None:
-    """Remove the files of `write_report`, and perhaps the cache; files of others stay."""
-    if not (folder / FLOW).is_file():
-        return
-    for name in FILES:
-        (folder / name).unlink(missing_ok=True)
-    if cache:
-        rmtree(folder / CACHE, ignore_errors=True)
-        with suppress(OSError):  # files of others lie there
-            folder.rmdir()
+def remove_report(folder: Path) -> None:
+    """Remove the files of `write_report`; files of others stay."""
+    if (folder / FLOW).is_file():
+        for name in FILES:
+            (folder / name).unlink(missing_ok=True)

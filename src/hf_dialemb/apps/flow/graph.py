@@ -10,14 +10,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, get_args
 
-from ...errors import InputError, unknown_name
+from ...errors import InputError
 
 State = tuple[str, str]
 Edge = tuple[State, State]
-Weights = Literal["max", "max-out", "prob-out"]
-"""How transitions are weighed; see `Pruning`."""
 
 START: State = ("", "[start]")  # where every trajectory begins; only edges have it
 END: State = ("", "[end]")  # where every trajectory ends; only edges have it
@@ -55,26 +52,22 @@ class FlowGraph:
 class Pruning:
     """The thresholds of a graph.
 
-    An InputError says that one is out of range, or the rule of weights unknown.
+    An InputError says that one is out of range.
 
     A state is left out if its weight is at most ``nodes``, in ``[0, 1)``: its count divided by that
     of the most frequent state (the paper's ε). A transition is left out if its weight is less than
-    ``edges``, in ``[0, 1]``: its share of the most frequent transition's count (``"max"``), of the
-    most frequent one's from the same state (``"max-out"``), or of all from the same state
-    (``"prob-out"``).
+    ``edges``, in ``[0, 1]``: its count divided by that of the most frequent transition from the
+    same state.
     """
 
     nodes: float = NOISE
     edges: float = 0.1
-    weights: Weights = "max-out"
 
     def __post_init__(self) -> None:
         if not 0 <= self.nodes < 1:
             raise InputError(f"field nodes: got {self.nodes}, expected a share from 0 to below 1")
         if not 0 <= self.edges <= 1:
             raise InputError(f"field edges: got {self.edges}, expected a share from 0 to 1")
-        if self.weights not in get_args(Weights):
-            raise unknown_name("rule of weights", self.weights, get_args(Weights))
 
 
 @dataclass(frozen=True)
@@ -131,7 +124,7 @@ def pruned(graph: FlowGraph, pruning: Pruning) -> WeightedGraph:
     """
     most = max(graph.states.values(), default=1)
     shares = {state: count / most for state, count in graph.states.items()}
-    weights = _weights(graph, pruning.weights)
+    weights = _weights(graph)
     kept = {state for state, share in shares.items() if share > pruning.nodes}
     for threshold in (0.0, pruning.edges):
         frequent = [edge for edge, weight in weights.items() if weight >= threshold]
@@ -139,45 +132,33 @@ def pruned(graph: FlowGraph, pruning: Pruning) -> WeightedGraph:
     left = FlowGraph({}, {edge: graph.edges[edge] for edge in frequent if within(edge, kept)})
     shown = {state: share for state, share in shares.items() if state in kept}
     nodes = {START: 1.0, **shown, END: 1.0}
-    return WeightedGraph(nodes, _weights(left, pruning.weights))
+    return WeightedGraph(nodes, _weights(left))
 
 
-def _weights(graph: FlowGraph, rule: Weights) -> dict[Edge, float]:
-    if rule == "prob-out":
-        return graph.shares
-    most = max(graph.edges.values(), default=1)
-    wholes = {
-        source: most if rule == "max" else max(targets.values())
-        for source, targets in graph.following.items()
-    }
-    return {edge: count / wholes[edge[0]] for edge, count in graph.edges.items()}
+def _weights(graph: FlowGraph) -> dict[Edge, float]:
+    most = {source: max(targets.values()) for source, targets in graph.following.items()}
+    return {edge: count / most[edge[0]] for edge, count in graph.edges.items()}
 
 
-def readable(
-    graph: FlowGraph,
-    nodes: float | None = None,
-    edges: float | None = None,
-    weights: Weights | None = None,
-) -> Pruning:
+def readable(graph: FlowGraph, nodes: float | None = None, edges: float | None = None) -> Pruning:
     """Choose thresholds at which a person sees the main ways; given ones stay.
 
     They are those that show most utterances among all at which at most `STATES` states and
     `TRANSITIONS` transitions per state are shown, and the least crowded ones where there are none.
     Where none of these leaves anything, as in one long dialogue, much lower ones are tried.
     """
-    rule = weights or Pruning.weights
     usual = [NOISE, *(part / 20 for part in range(1, 11))], [part / 10 for part in range(1, 10)]
     for node_thresholds, edge_thresholds in (usual, (_LOW, _LOW)):
         choices = [
             (_unreadable(graph, shown), pruning)
             for node in (node_thresholds if nodes is None else [nodes])
             for edge in (edge_thresholds if edges is None else [edges])
-            for pruning in [Pruning(node, edge, rule)]
+            for pruning in [Pruning(node, edge)]
             if (shown := pruned(graph, pruning)).states
         ]
         if choices:
             return min(choices, key=lambda choice: choice[0])[1]
-    return Pruning(nodes or 0.0, edges or 0.0, rule)
+    return Pruning(nodes or 0.0, edges or 0.0)
 
 
 def _unreadable(graph: FlowGraph, shown: WeightedGraph) -> tuple[float, int]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ...dialogue import ROLES
 from ...metrics.vectors import unit
+from .flow import Utterances
 from .flow_clustering import Clustering, cluster, in_order
 
 _UNABLE = (
@@ -214,9 +215,7 @@ def _parts(role: str, labels: Sequence[int], texts: Sequence[str]) -> list[Part]
     ]
 
 
-def _joined(
-    parts: Sequence[Part], texts: Sequence[str], vectors: NDArray[np.float32]
-) -> list[Part]:
+def _joined(parts: Sequence[Part], vectors: NDArray[np.float32]) -> list[Part]:
     """Let utterances without a cluster join the nearest state of their kind, if it is near.
 
     Cluster the rest.
@@ -246,9 +245,7 @@ def _joined(
 
 
 def outcomes_apart(
-    clusterings: Mapping[str, Clustering],
-    texts: Mapping[str, Sequence[str]],
-    vectors: Mapping[str, NDArray[Any]],
+    clusterings: Mapping[str, Clustering], utterances: Utterances, vectors: NDArray[Any]
 ) -> dict[str, Clustering]:
     """Split the clusters of each role in which utterances report different outcomes.
 
@@ -257,14 +254,16 @@ def outcomes_apart(
     one cluster, and so do pure thanks and goodbyes, except where most of a cluster is such. An
     outcome of fewer than 5 utterances in a cluster joins the nearest state of the same outcome, at
     a cosine of at least 0.5; the rest is clustered. A role whose number of clusters or threshold
-    was given keeps its clusters. Each mapping is by role: of N texts, the vectors are ``(N, D)``.
+    was given keeps its clusters. The N utterances have vectors ``(N, D)``.
     """
     result = dict(clusterings)
-    for role, clustering in clusterings.items():
+    for role, rows in utterances.rows_by_role().items():
+        clustering = clusterings[role]
         if not clustering.chosen:
             continue
         before = clustering.labels.tolist()
-        parts = _joined(_parts(role, before, texts[role]), texts[role], unit(vectors[role]))
+        texts = [utterances.texts[row] for row in rows]
+        parts = _joined(_parts(role, before, texts), unit(vectors[rows]))
         if parts != [(label, "", 0) for label in before]:
             labels = in_order(parts)
             apart = f"Outcomes, yes and no, greetings and thanks stand apart: {labels.max() + 1}."

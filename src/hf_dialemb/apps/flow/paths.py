@@ -1,9 +1,8 @@
-"""Analyse the paths of dialogues: the main one, loops, and ends."""
+"""Analyse the paths of dialogues: the main one, and how they end."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from statistics import median
 from typing import Literal, get_args
 
@@ -12,7 +11,6 @@ from . import outcomes
 from .flow import Flow
 from .graph import END, Edge, State, steps_of
 
-LONGEST_LOOP = 3  # states of a loop at most
 _SEVERAL = 0.05
 # the weight of what others say in the main path; chosen on dev splits, by the dialogue's domains
 _OTHERS = 0.3
@@ -34,15 +32,6 @@ class TypicalPath:
     texts: tuple[str, ...]  # its words in each
     turns: tuple[int, ...]  # the turns of these texts, counted from 0; others are left out
     steps: frozenset[Edge]  # all of its transitions, from `START` to `END`
-
-
-@dataclass(frozen=True)
-class Loop:
-    """States that dialogues go through again and again."""
-
-    states: tuple[State, ...]  # in order, one to three; the last is followed by the first
-    laps: int  # how often dialogues came back to where they entered it
-    dialogues: tuple[str, ...]  # their ids, those with the most laps first
 
 
 @dataclass(frozen=True)
@@ -110,39 +99,6 @@ def _preferred(flow: Flow) -> set[str]:
         return done
     names = {name for end in finished for name in end.dialogues}
     return names if len(names) >= _FINISHING * count else set()
-
-
-def loops(flow: Flow) -> list[Loop]:
-    """List the loops of one to `LONGEST_LOOP` states by falling number of laps.
-
-    ``a b a b a`` is two laps.
-    """
-    laps: dict[tuple[State, ...], Counter[str]] = defaultdict(Counter)
-    for dialogue, trajectory in zip(flow.utterances.dialogues, flow.trajectories, strict=True):
-        for length in range(1, LONGEST_LOOP + 1):
-            for states, times in _repeated(trajectory, length):
-                laps[states][dialogue] += times
-    result = [
-        Loop(states, counts.total(), tuple(name for name, _ in counts.most_common()))
-        for states, counts in laps.items()
-    ]
-    return sorted(result, key=lambda loop: (-loop.laps, len(loop.states), loop.states))
-
-
-def _repeated(trajectory: Sequence[State], length: int) -> Iterator[tuple[tuple[State, ...], int]]:
-    """Yield the loops of a length in a trajectory, each with its number of laps.
-
-    A loop begins with its first state by name.
-    """
-    again = [state == later for state, later in zip(trajectory, trajectory[length:], strict=False)]
-    place = 0
-    for repeats, stretch in groupby(again):
-        size = len(list(stretch))
-        states = tuple(trajectory[place : place + length])
-        if repeats and len(set(states)) == length:
-            first = states.index(min(states))
-            yield states[first:] + states[:first], (size + length - 1) // length
-        place += size
 
 
 def ends(flow: Flow) -> list[End]:

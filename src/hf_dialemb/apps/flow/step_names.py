@@ -5,9 +5,7 @@ Topics use the same phrases.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
-from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -19,7 +17,6 @@ from .flow import EXAMPLES, Cluster, Flow, Utterances, numbered
 
 PHRASES = 5  # of a cluster at most
 LONGEST_TEXT = 300  # characters of a name or an example: both are repeated in every file of a flow
-NAMING = 3  # phrases of a name
 _LONGEST_PHRASE = 3  # words
 _LONGEST_WORD = 50  # what has more characters is no word
 _CANDIDATES = 50  # best phrases of a group; a phrase that repeats a better one is dropped
@@ -68,7 +65,7 @@ def named(
         nearest = _by_nearness(texts[number], unit(vectors[members[number]]) @ middles[number])
         examples = tuple(dict.fromkeys(map(shortened, nearest[:EXAMPLES])))
         clusters.append(Cluster(name, role, examples[0], size, phrases[number], examples))
-    return Flow(title, utterances, numbers, tuple(clusters), dict(settings or {}))
+    return Flow(title, utterances, numbers, tuple(clusters), dict(settings or {}), middles)
 
 
 def centroids(vectors: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.float32]:
@@ -95,46 +92,6 @@ def shortened(text: str, most: int = LONGEST_TEXT) -> str:
     kept = text[: most - 1]
     whole = kept if text[most - 1].isspace() else kept.rpartition(" ")[0]
     return f"{(whole if len(whole) > most // 2 else kept).rstrip()}…"
-
-
-def with_names(flow: Flow, names: Sequence[str]) -> Flow:
-    """Rename clusters, in order; an empty name leaves a cluster's own.
-
-    Clusters of a role are merged that have the same name, except for case and outer blanks.
-    Phrases and examples come from all parts in turn, those of the largest, whose name the cluster
-    has, first.
-    """
-    renamed = [
-        replace(cluster, name=name or cluster.name)
-        for cluster, name in zip(flow.clusters, names, strict=True)
-    ]
-    keys = [(cluster.role, cluster.name.strip().casefold()) for cluster in renamed]
-    ids, labels = numbered([keys[label] for label in flow.labels])
-    clusters = []
-    for key, (name, size) in ids.items():
-        members = [cluster for cluster, other in zip(renamed, keys, strict=True) if other == key]
-        members.sort(key=lambda member: -member.size)
-        phrases = _in_turn([member.phrases for member in members])[:PHRASES]
-        examples = _in_turn([member.examples for member in members])[:EXAMPLES]
-        clusters.append(replace(members[0], id=name, size=size, phrases=phrases, examples=examples))
-    return replace(flow, labels=labels, clusters=tuple(clusters))
-
-
-def phrase_names(flow: Flow) -> Flow:
-    """Name clusters for their first one to three phrases; one without phrases keeps its name.
-
-    See `with_names`.
-    """
-    return with_names(
-        flow, [shortened(", ".join(cluster.phrases[:NAMING])) for cluster in flow.clusters]
-    )
-
-
-def _in_turn(lists: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """Take different texts: the first of all lists, then the second of all, and so on."""
-    return tuple(
-        dict.fromkeys(text for texts in zip_longest(*lists) for text in texts if text is not None)
-    )
 
 
 def best_phrases(groups: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:

@@ -13,13 +13,13 @@ import numpy as np
 
 from ...dialogue import ROLES
 from ..flow.differences import Difference
-from ..flow.exports import line_of
 from ..flow.flow import Flow
 from ..flow.graph import Edge, Pruning
 from ..flow.paths import typical_path
 from ..flow.step_names import shortened
 from . import standalone_page
 from .insights import insights
+from .spreadsheets import line_of
 
 SCRIPTS = ("graph", "layout", "draw", "move", "make", "panel", "overview", "search", "tables")
 """The parts of the page's program, in the order in which they need each other.
@@ -82,9 +82,9 @@ def _record(
     once.
     """
     numbers, texts = flow.numbers, dict[str, int]()
-    sections = [] if comparison else insights(flow)
+    rows = [] if comparison else insights(flow)
     main, roles = typical_path(flow), {cluster.role for cluster in flow.clusters}
-    named = [name for section in sections for row in section["rows"] for name in row["dialogues"]]
+    named = [name for row in rows for name in row["dialogues"]]
     kept = kept_dialogues(flow, [main.dialogue, *named])
     return {
         "title": flow.title,
@@ -109,7 +109,7 @@ def _record(
             "steps": sorted(map(_key, main.steps)),
         },
         "pruning": asdict(pruning),
-        "insights": sections,
+        "insights": rows,
         "comparison": _comparison(comparison) if comparison else None,
         "choices": list(choices.items()),
         "texts": list(texts),

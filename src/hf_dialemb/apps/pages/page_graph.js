@@ -47,22 +47,11 @@ function stepName(flow, { source, target }) {
   return `${isolated(nameOf(flow, source))} → ${isolated(nameOf(flow, target))}`;
 }
 
-// What an edge's count is divided by, under one of the three rules for weights.
-function weigh(edges, rule) {
+// The share of each edge's count in that of the most frequent edge from the same state.
+function weigh(edges) {
   const most = new Map();
-  const sum = new Map();
-  let all = 1;
-  for (const { source, count } of edges) {
-    most.set(source, Math.max(most.get(source) || 0, count));
-    sum.set(source, (sum.get(source) || 0) + count);
-    all = Math.max(all, count);
-  }
-  const whole = {
-    max: () => all,
-    "max-out": (edge) => most.get(edge.source),
-    "prob-out": (edge) => sum.get(edge.source),
-  };
-  return new Map(edges.map((edge) => [edge, edge.count / whole[rule](edge)]));
+  for (const { source, count } of edges) most.set(source, Math.max(most.get(source) || 0, count));
+  return new Map(edges.map((edge) => [edge, edge.count / most.get(edge.source)]));
 }
 
 function reached(first, edges, from, to) {
@@ -73,9 +62,9 @@ function reached(first, edges, from, to) {
   return found;
 }
 
-// Leaves out what is rare, and what then lies on no way from start to end: the same as `pruned` in pruning.py.
+// Leaves out what is rare, and what then lies on no way from start to end: the same as `pruned` in graph.py.
 function prune(flow, setting) {
-  const weights = weigh(flow.edges, setting.weights);
+  const weights = weigh(flow.edges);
   const lies = (number, kept) => number >= flow.start || kept.has(number);
   const within = (edge, kept) => lies(edge.source, kept) && lies(edge.target, kept);
   let edges = flow.edges;
@@ -89,7 +78,7 @@ function prune(flow, setting) {
     kept = new Set([...kept].filter((number) => forth.has(number) && back.has(number)));
   }
   edges = edges.filter((edge) => within(edge, kept));
-  const shown = weigh(edges, setting.weights);
+  const shown = weigh(edges);
   return { states: [...kept], edges: edges.map((edge) => ({ ...edge, weight: shown.get(edge) })) };
 }
 

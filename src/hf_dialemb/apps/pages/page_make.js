@@ -43,7 +43,7 @@ function listOf(kind, items, row, most) {
     const added = items.slice(most).map(row);
     list.append(...added);
     button.remove();
-    added[0].querySelector("button")?.focus();
+    (added[0].querySelector("button") ?? added[0]).focus();
   });
   return [list, button];
 }

@@ -3,30 +3,28 @@
 
 function overviewPanel(page) {
   const { flow } = page;
-  const sections = flow.insights.filter((section) => section.rows.length);
+  const hasEnds = flow.insights.length > 0;
   return [
-    title(sections.length ? "What the dialogues show" : flow.title),
-    ...sections.map((section) => insightSection(page, section, section === sections[0])),
-    foldable("How to read the map", !sections.length, readingHelp()),
+    title(hasEnds ? "How dialogues end" : flow.title),
+    ...(hasEnds ? endsList(page) : []),
+    foldable("How to read the map", !hasEnds, readingHelp()),
     sampleNote(flow),
   ];
 }
 
-function insightSection(page, section, open) {
+function endsList(page) {
   const row = ({ states, text, dialogues, more }) => {
-    const chips = dialogues.filter((id) => page.flow.byDialogue.has(id)).slice(0, 4);
-    const rest = dialogues.length + more - 4;
+    const known = dialogues.filter((id) => page.flow.byDialogue.has(id));
+    const rest = dialogues.length - known.length + more;
     return make(
       "li.insight",
       states.length ? make("button.link", { click: () => page.point(states) }, text) : text,
-      make(
-        "div.chips",
-        chips.map((id) => dialogueChip(page, id)),
-        rest > 0 && make("span.soft", `and ${figure(rest)} more`),
-      ),
+      ...listOf("div.chips", known, (id) => dialogueChip(page, id), 4),
+      rest > 0 && make("span.soft", `and ${figure(rest)} that are not in this page`),
     );
   };
-  return foldable(section.title, open, make("p.hint", section.explanation), ...listOf("ul", section.rows, row, 6));
+  const explanation = "The last sign of success or failure in each conversation, or where it stops without one.";
+  return [make("p.hint", explanation), ...listOf("ul", page.flow.insights, row, 6)];
 }
 
 function readingHelp() {

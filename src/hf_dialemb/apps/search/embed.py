@@ -5,7 +5,6 @@ The file's metadata name the model of its vectors, so that they are not taken fo
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -20,48 +19,31 @@ from ...encoders import Encoder, load_encoder
 from ...encoders.embedding_cache import RememberingEncoder
 from ...encoders.specs import trained_encoder
 from ...encoders.stored_vectors import METADATA, text_digest
-from ...errors import InputError
 from ...storage.files import check_writable, locked, write_atomically
 from ..files.reading import read_own
 from .stored_turns import record_of
 
+SHARD = 2000
+"""How many dialogues are embedded and written at once."""
 
-def embed_file(
-    model: str | Encoder,
-    source: Path,
-    output: Path,
-    shard_size: int = 2000,
-    *,
-    level: str = "dialogues",
-    **options: Any,
-) -> int:
+
+def embed_file(model: str | Encoder, source: Path, output: Path, **options: Any) -> int:
     """Embed a file or folder of dialogues into one Parquet file, a row each.
 
-    Its columns are ``id``, ``said``, ``metadata`` (JSON) and ``embedding``. At the level
-    ``utterances`` each utterance has a row, whose ``turn`` is its place in the dialogue, from 0 on.
-    The file's metadata hold what `hf_dialemb.encoders.stored_vectors` checks. The source is read as
-    by `load_dialogues`, with its options. What is embedded lies in ``<output>.parts`` until the
-    file is there: a run after a killed one embeds what is missing.
+    Its columns are ``id``, ``said``, ``metadata`` (JSON) and ``embedding``. The file's metadata
+    hold what `hf_dialemb.encoders.stored_vectors` checks. The source is read as by
+    `load_dialogues`, with its options. What is embedded lies in ``<output>.parts`` until the file
+    is there: a run after a killed one embeds what is missing.
 
     Return the number of rows. An InputError says that the source cannot be read, that the output
-    cannot be written or is no file of `embed_file`'s, or that another run writes there now.
+    cannot be written, or that another run writes there now.
     """
     how = ReadingOptions(**options)
-    if shard_size < 1:
-        raise InputError(f"--shard-size: got {shard_size}, expected at least 1")
     check_writable(output, source)
-    if output.suffix != ".parquet":
-        raise InputError(f"--output {output}: expected a name that ends in .parquet; rename it")
-    if output.exists() and not _is_ours(output):
-        raise InputError(
-            f"--output {output}: is no file that dialemb embed wrote, and would be lost; choose "
-            "another"
-        )
     trained_encoder(model)
     # The first reading refuses malformed files, and says what is left out, before all else.
     count = sum(1 for _ in read_own(source, how))
     encoder = load_encoder(model)
-    made_by = {**record_of(encoder), "rows": level}
     output = output.resolve()  # a link stays a link
     parts = output.with_name(f"{output.name}.parts")
     with (
@@ -69,24 +51,20 @@ def embed_file(
         tqdm(desc="embed", unit="dialogue", total=count) as progress,
     ):
         stream = iter(read_own(source, how, silent=True))
-        shards = iter(lambda: list(islice(stream, shard_size)), [])
+        shards = iter(lambda: list(islice(stream, SHARD)), [])
         kept = RememberingEncoder(encoder, parts)
-        write_atomically(output, lambda path: _write(path, kept, made_by, shards, progress))
+        write_atomically(output, lambda path: _write(path, kept, shards, progress))
         for file in parts.glob("*.sqlite"):
             file.unlink()
     return int(pq.read_metadata(output).num_rows)
 
 
 def _write(
-    path: Path,
-    encoder: RememberingEncoder,
-    made_by: dict[str, Any],
-    shards: Iterator[list[Dialogue]],
-    progress: Any,
+    path: Path, encoder: RememberingEncoder, shards: Iterator[list[Dialogue]], progress: Any
 ) -> None:
     writer = None
     for shard in shards:
-        table = vector_table(encoder, made_by, shard)
+        table = vector_table(encoder, shard)
         writer = writer or pq.ParquetWriter(path, table.schema)
         writer.write_table(table)
         encoder.forget()
@@ -95,33 +73,19 @@ def _write(
         writer.close()
 
 
-def vector_table(
-    encoder: Encoder, made_by: dict[str, Any], dialogues: Sequence[Dialogue]
-) -> pa.Table:
-    """Embed dialogues, or their utterances as ``made_by["rows"]`` says, and return their rows."""
-    rows: list[dict[str, Any]] = []
-    for dialogue in dialogues:
-        # what else is known is JSON, so that all tables have the same columns
-        known = json.dumps(dict(dialogue.metadata), ensure_ascii=False)
-        if made_by["rows"] == "dialogues":
-            rows.append({"id": dialogue.id, "said": text_digest(dialogue), "metadata": known})
-            continue
-        for place, turn in enumerate(dialogue.turns):
-            digest = text_digest(replace(dialogue, turns=(turn,)))
-            rows.append({"id": dialogue.id, "turn": place, "said": digest, "metadata": known})
-    if made_by["rows"] == "utterances":
-        texts = [turn.content for dialogue in dialogues for turn in dialogue.turns]
-        vectors = encoder.encode_utterances(texts)
-    else:
-        vectors = encoder.encode(dialogues)
+def vector_table(encoder: Encoder, dialogues: Sequence[Dialogue]) -> pa.Table:
+    """Embed dialogues, and return their rows."""
+    rows = [
+        {
+            "id": dialogue.id,
+            "said": text_digest(dialogue),
+            # what else is known is JSON, so that all tables have the same columns
+            "metadata": json.dumps(dict(dialogue.metadata), ensure_ascii=False),
+        }
+        for dialogue in dialogues
+    ]
+    vectors = encoder.encode(dialogues)
     column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
-    record = json.dumps({**made_by, "width": vectors.shape[1]})
+    record = json.dumps({**record_of(encoder), "width": vectors.shape[1]})
     table = pa.Table.from_pylist(rows).append_column("embedding", column)
     return table.replace_schema_metadata({METADATA: record})
-
-
-def _is_ours(file: Path) -> bool:
-    try:
-        return METADATA in (pq.read_schema(file).metadata or {})
-    except (OSError, pa.ArrowException):
-        return False

@@ -21,8 +21,8 @@ _IN_ORDER = "january february march april may june july august september october
 _MONTHS = _IN_ORDER.split()
 _WEEK = "monday tuesday wednesday thursday friday saturday sunday"
 _WEEKDAYS = _WEEK.split()
-_COUNTED = "zero one two three four five six seven eight nine ten"
-_NUMBERS = _COUNTED.split()
+_COUNTED = "one two three four five six seven eight nine ten"
+_NUMBERS = {"a": 1, "an": 1} | {name: count for count, name in enumerate(_COUNTED.split(), 1)}
 _LONG = {
     "day": relativedelta(days=1),
     "week": relativedelta(weeks=1),
@@ -35,9 +35,6 @@ _BEGIN = {
     "month": relativedelta(day=1),
     "year": relativedelta(month=1, day=1),
 }
-_PERIODS = {name: (place, 1, _LONG["month"]) for place, name in enumerate(_MONTHS, 1)}
-"""The month and the day in which times of the year begin, and how long they are."""
-
 _NEAR = {
     "today": relativedelta(),
     "yesterday": relativedelta(days=-1),
@@ -54,22 +51,21 @@ _BOUND = (
     r"(?:(?P<bound>since|from|after|before|until|till|by|in|on|of|during|around|every) (?:the )?)"
 )
 _WHICH = "(?P<which>last|this|past|previous)"
-_MONTH = rf"(?P<named>{'|'.join(_MONTHS)})\b"
+_MONTH = rf"(?P<month>{'|'.join(_MONTHS)})\b"
 _DAY = r"(?<![\d.:])(?P<day>[0-3]?\d)(?: ?(?:st|nd|rd|th))?\b(?![:.]\d)"
 _YEAR = r"(?P<year>(?:19|20)\d\d)\b"
-_COUNT = rf"(?P<count>a|an|\d{{1,3}}|{'|'.join(_NUMBERS)}) (?P<unit>day|week|month|year)"
+_COUNT = rf"(?P<count>\d{{1,3}}|{'|'.join(_NUMBERS)}) (?P<unit>day|week|month|year)"
 _ALONE = "|".join(map(str.title, _MONTHS))
 # "May", "March" and "August" are other words too, so by themselves they follow a preposition.
 _FORMS = [
     re.compile(rf"(?<!\w){_BOUND}{needed}{core}(?!\w)", re.IGNORECASE)
     for core, needed in (
-        (r"(?P<iso>(?:19|20)\d\d-[01]\d(?:-[0-3]\d)?)", "?"),
+        (r"(?P<year>(?:19|20)\d\d)-(?P<month>[01]\d)(?:-(?P<day>[0-3]\d))?", "?"),
         (rf"{_DAY} (?:of )?{_MONTH}(?:,? {_YEAR})?", "?"),
         (rf"{_MONTH} {_DAY}(?:,? {_YEAR})?", "?"),
         (rf"{_MONTH},? (?:of )?{_YEAR}", "?"),
-        (rf"{_WHICH} {_MONTH}", "?"),
         (_MONTH, ""),
-        (rf"(?P<named>(?-i:(?!May|March|August)(?:{_ALONE})))\b", "?"),
+        (rf"(?P<month>(?-i:(?!May|March|August)(?:{_ALONE})))\b", "?"),
         (_YEAR, ""),
         (rf"(?P<near>{'|'.join(name for name in _NEAR if name not in _WEEKDAYS)})", "?"),
         (rf"{_WHICH} (?P<unit>{'|'.join(_LONG)})", "?"),
@@ -79,6 +75,14 @@ _FORMS = [
         (rf"(?P<near>{'|'.join(_WEEKDAYS)})", ""),
     )
 ]
+
+_UNREAD = re.compile(
+    r"\b(?:in |since |before |after |last |this |next |the )*(?:spring|summer|autumn|winter"
+    r"|christmas|easter|weekend|latest|newest|most recent|recently|last time|first time"
+    rf"|(?:last|next) (?:{'|'.join(_MONTHS)})|next (?:{'|'.join(_WEEKDAYS)}))\b",
+    re.IGNORECASE,
+)
+"""Words about a time that are not read, which a reading says."""
 
 Span = tuple[datetime, datetime, bool]
 """A time from its first moment to before the last, and whether it is of every year."""
@@ -94,6 +98,7 @@ class Reading:
         since: The first moment of that time, or None.
         until: The moment before which it ends, or None.
         repeats: Whether the time is of every year, as a month is without a year.
+        unread: The words about a time that were not read.
     """
 
     speaker: str = ""
@@ -101,27 +106,29 @@ class Reading:
     since: datetime | None = None
     until: datetime | None = None
     repeats: bool = False
+    unread: str = ""
 
     def __str__(self) -> str:
         ends = [f"{at:%Y-%m-%d}" if at else "…" for at in (self.since, self.until)]
         span = "every year" if self.repeats else " to before ".join(ends)
-        parts = {"speaker": self.speaker, "time": f"{self.time} ({span})"}
-        return "; ".join(f"{name}: {text}" for name, text in parts.items() if getattr(self, name))
+        parts = {"speaker": self.speaker, "time": self.time and f"{self.time} ({span})"}
+        parts |= {"not read": self.unread}
+        return "; ".join(f"{name}: {text}" for name, text in parts.items() if text)
 
     def includes(self, moments: NDArray[np.datetime64]) -> NDArray[np.bool_]:
         """Return which of N moments (N,) are of the time."""
-        known: NDArray[np.bool_] = ~np.isnat(moments)
         since, until = self.since or datetime.min, self.until or datetime.max
-        if not self.repeats:
-            first, last = np.datetime64(since, "s"), np.datetime64(until, "s")
-            known &= (moments >= first) & (moments < last)
-            return known
-        months, days = moments.astype("datetime64[M]"), moments.astype("datetime64[D]")
-        key = 100 * (months.astype(int) % 12 + 1) + (days - months).astype(int) + 1
-        end, begin = until - _LONG["day"], 100 * since.month + since.day
-        length = (100 * end.month + end.day - begin) % 1200  # winter goes on in January
-        known &= (key - begin) % 1200 <= length
-        return known
+        years = range(1)
+        if self.repeats and not np.isnat(moments).all():
+            ends = np.array([np.fmin.reduce(moments), np.fmax.reduce(moments)])
+            first, last = ends.astype("datetime64[Y]").astype(int) + 1970 - since.year
+            years = range(first, last + 1)
+        included = np.zeros(len(moments), dtype=bool)
+        for year in years:
+            shift = relativedelta(years=year)
+            begin, end = (np.datetime64(at + shift, "s") for at in (since, until))
+            included |= (moments >= begin) & (moments < end)
+        return included
 
 
 def read_query(query: str, names: Collection[str], now: datetime) -> Reading:
@@ -130,17 +137,20 @@ def read_query(query: str, names: Collection[str], now: datetime) -> Reading:
     Args:
         query: The query.
         names: The speakers whom it may name.
-        now: When it is asked, which "yesterday" and "last May" count from.
+        now: When it is asked, which "yesterday" counts from.
     """
     speaker = asked_speaker(query, names)
     called = speaker.lower().split()
     times = [
-        (words, span) for words, span in _times(query, now) if words.lower() not in called
+        (words, span)
+        for words, span in _times(_UNREAD.sub("\0", query), now)
+        if words.lower() not in called
     ]  # June may be a person
+    unread = [match[0] for match in _UNREAD.finditer(query)]
     if len(times) != 1:  # of several, none is meant alone
-        return Reading(speaker)
+        return Reading(speaker, unread=", ".join([*unread, *(words for words, _ in times)]))
     words, (since, until, repeats) = times[0]
-    return Reading(speaker, words, since, until, repeats)
+    return Reading(speaker, words, since, until, repeats, ", ".join(unread))
 
 
 def asked_speaker(query: str, names: Collection[str]) -> str:
@@ -200,41 +210,28 @@ def _span(parts: Mapping[str, str], now: datetime) -> Span:
     """Return the span of what a form parts; raise ValueError where there is no such day."""
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
     if "near" in parts:
-        return _lasting(today + _NEAR[parts["near"]])
-    return _counted(parts, now, today) if "unit" in parts else _dated(parts, now)
+        first = today + _NEAR[parts["near"]]
+        return first, first + _LONG["day"], False
+    if "unit" in parts:
+        return _counted(parts, today, now)
+    words = parts.get("month", "1")
+    month = int(words) if words.isdigit() else 1 + _MONTHS.index(words)
+    unit = next(unit for unit in ("day", "month", "year") if unit in parts)
+    first = datetime(int(parts.get("year", now.year)), month, int(parts.get("day", 1)))
+    return first, first + _LONG[unit], "year" not in parts
 
 
-def _counted(parts: Mapping[str, str], now: datetime, today: datetime) -> Span:
+def _counted(parts: Mapping[str, str], today: datetime, now: datetime) -> Span:
     """Return the span some days, weeks, months or years ago, or the one from then until now."""
-    unit, words = parts["unit"], parts.get("count", "a")
-    count = int(words) if words.isdigit() else 1
-    if words in _NUMBERS[1:]:
-        count = _NUMBERS.index(words)
-    length = _LONG[unit]
-    first = today - count * length
+    unit, words = parts["unit"], parts.get("count", "one")
+    count = int(words) if words.isdigit() else _NUMBERS[words]
+    if parts.get("which") == "this":
+        count = 0
+    first = today - count * _LONG[unit]
     if "within" in parts:
         return first, now + relativedelta(seconds=1), False
     if unit == "week" and "count" in parts:  # a few days more or less
-        return _lasting(first - relativedelta(days=3), length)
-    first = (today if parts.get("which") == "this" else first) + _BEGIN[unit]
-    return _lasting(first, length)
-
-
-def _dated(parts: Mapping[str, str], now: datetime) -> Span:
-    """Return a day, a month or a year."""
-    year = int(parts.get("year", now.year))
-    month, day, length = _PERIODS.get(parts.get("named", ""), (1, 1, _LONG["year"]))
-    if "iso" in parts:
-        year, month, *days = map(int, parts["iso"].split("-"))
-        day, length = (days[0], _LONG["day"]) if days else (1, _LONG["month"])
-    if "day" in parts:
-        day, length = int(parts["day"]), _LONG["day"]
-    first = datetime(year, month, day)
-    if "which" not in parts:
-        return _lasting(first, length, repeats="year" not in parts and "iso" not in parts)
-    over = first + length > now and parts["which"] != "this"
-    return _lasting(first - over * _LONG["year"], length)
-
-
-def _lasting(first: datetime, length: relativedelta = _LONG["day"], repeats: bool = False) -> Span:
-    return first, first + length, repeats
+        first -= relativedelta(days=3)
+    else:
+        first += _BEGIN[unit]
+    return first, first + _LONG[unit], False

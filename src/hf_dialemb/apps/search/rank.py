@@ -5,7 +5,6 @@ The probabilities of an ensemble are those of equation 7 over the whole pool (Me
 2019, section 3.2).
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,6 @@ from ...methods.ranker import (
     load_ranker,
     score_candidates,
 )
-from ...storage.files import check_writable, write_text_atomically
 from ...storage.pretrained import resolve_backbone
 from ..files.reading import read_own
 from .hits import check_top
@@ -54,37 +52,23 @@ def read_pool(path: Path) -> list[str]:
 
 
 def rank_file(
-    model: str,
-    contexts: Path,
-    pool: Path,
-    *,
-    top: int = 10,
-    output: Path | None = None,
-    **reading: Any,
+    model: str, contexts: Path, pool: Path, *, top: int = 10, **reading: Any
 ) -> Iterator[str]:
     """Rank the responses of a file after the dialogues of another; yield lines to print.
 
     Dialogues are read as by `load_dialogues`.
     """
     check_top(top)
-    if output is not None:
-        check_writable(output, contexts, pool)
     dialogues = list(read_own(contexts, ReadingOptions(**reading)))
     responses = read_pool(pool)
     ranker = load_ranker(resolve_backbone(model))
     yield f"{len(responses):,} distinct responses"
     name = "probability" if is_ensemble(ranker) else "score"
-    lines = []
     ranks = rank_pool(ranker, dialogues, responses, top)
     for number, (dialogue, ranked) in enumerate(zip(dialogues, ranks, strict=True), 1):
         yield from ["", _summary(dialogue, number), f"{'rank':>6} {name:>12}  response"]
         for rank, (text, score) in enumerate(ranked, 1):
             yield f"{rank:>6} {score:>12.6g}  {visible(text)}"
-        scored = [{"response": text, name: score} for text, score in ranked]
-        record = {"id": dialogue.id, "messages": dialogue.to_messages(), "ranked": scored}
-        lines.append(json.dumps(record, ensure_ascii=False) + "\n")
-    if output is not None:
-        write_text_atomically(output, "".join(lines))
 
 
 def rank_pool(

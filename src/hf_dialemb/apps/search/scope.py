@@ -15,48 +15,43 @@ from ...errors import InputError
 from .turn_store import TurnStore
 
 _COLUMNS = {
-    name: f"dialogues.{name}" for name in ("user", "id", "domains", "digest", "metadata")
-} | {
-    name: f'turns."{name}"' for name in ("row", "turn", "role", "speaker", "time", "text", "words")
+    "user": "dialogues.user",
+    "dialogue": "dialogues.id",
+    **{name: f'turns."{name}"' for name in ("row", "turn", "role", "speaker")},
 }
-_ALSO = {"dialogue": "id"}
 _PART = {"since": ">=", "until": "<="}
 
 
-def chosen_rows(store: TurnStore, where: str | None, scope: Mapping[str, Any]) -> NDArray[np.int64]:
-    """Return the rows of the turns that fulfil a condition in SQL, and have all values of a scope.
+def chosen_rows(store: TurnStore, scope: Mapping[str, Any]) -> NDArray[np.int64]:
+    """Return the rows of the turns that have all values of a scope.
 
     Args:
         store: The turns.
-        where: A condition on the columns ``user``, ``id``, ``domains``, ``turn``, ``role``,
-            ``speaker``, ``time``, ``text`` and ``words``, and the names of metadata.
         scope: Values by ``row``, ``user``, ``dialogue``, ``turn``, ``role``, ``speaker``,
             ``since``, ``until`` or a name of metadata; a list stands for any of its values.
 
     Raises:
-        InputError: The condition is none, or a name or a time is unknown.
+        InputError: A name or a time is unknown.
     """
-    scope = {_ALSO.get(name, name): value for name, value in scope.items()}
-    columns = dict(_COLUMNS)
-    if where is not None or scope.keys() - columns.keys() - _PART.keys():
-        columns |= _metadata_columns(store)
-    conditions: list[str] = ["TRUE"]
+    conditions = ["TRUE"]
     values: list[Any] = []
     for name, value in scope.items():
         if name in _PART:
-            conditions.append(f"time <> '' AND time {_PART[name]} ?")
+            conditions.append(f"turns.time <> '' AND turns.time {_PART[name]} ?")
             values.append(_moment(name, value))
             continue
-        if name not in columns:
-            raise InputError(
-                f"scope: got {name!r}, expected one of {', '.join([*_ALSO, *_PART, *columns])}"
-            )
+        expression = _COLUMNS.get(name)
+        if expression is None:
+            expression = "json_extract(dialogues.metadata, ?)"
+            values.append(_path(store, name))
         listed = list(value) if isinstance(value, list | tuple | set) else [value]
-        conditions.append(f"{_quoted(name)} IN ({', '.join('?' * len(listed))})")
+        conditions.append(f"{expression} IN ({', '.join('?' * len(listed))})")
         values += [float(item) if isinstance(item, int) else item for item in listed]
-    if where is not None:
-        conditions.append(_checked(store, where, columns))
-    rows = store(f"{_selected(columns)} WHERE {' AND '.join(conditions)}", *values)
+    rows = store(
+        'SELECT "row" FROM turns JOIN dialogues ON number = dialogue'
+        f" WHERE {' AND '.join(conditions)}",
+        *values,
+    )
     return np.fromiter((row for (row,) in rows), np.int64, len(rows))
 
 
@@ -72,50 +67,24 @@ def in_utc(time: str, of: str) -> str:
     return moment.isoformat() if moment else ""
 
 
-def _metadata_columns(store: TurnStore) -> dict[str, str]:
-    names = [name for (name,) in store("SELECT DISTINCT key FROM dialogues, json_each(metadata)")]
-    paths = {name: _quoted(f"$.{json.dumps(name, ensure_ascii=False)}", "'") for name in names}
-    return {
-        f"metadata_{name}" if name.lower() in _COLUMNS else name: (
-            f"json_extract(dialogues.metadata, {path})"
-        )
-        for name, path in paths.items()
-    }
-
-
-def _selected(columns: Mapping[str, str], what: str = '"row"') -> str:
-    listed = ", ".join(f"{expression} AS {_quoted(name)}" for name, expression in columns.items())
-    inner = f"SELECT {listed} FROM turns JOIN dialogues ON number = dialogue"
-    return f"SELECT {what} FROM ({inner})"
-
-
-def _checked(store: TurnStore, where: str, columns: Mapping[str, str]) -> str:
-    """Return a condition in brackets, of its own line; refuse what is not one whole expression."""
-    condition = f"(\n{where}\n)"
-    try:
-        if not isinstance(where, str) or "\0" in where:
-            raise InputError("it is no text")
-        # whatever leaves its brackets fits only one of both
-        for whole in (condition, f"coalesce(\n{where}\n, FALSE)"):
-            store(f"EXPLAIN {_selected(columns, whole)} WHERE {whole}")
-    except InputError as error:
-        reason = str(error).partition("(")[2].partition(");")[0] or str(error)
-        raise InputError(
-            f"where: got {where!r:.200}, which is no condition on the columns ({reason}); write it "
-            f"as \"team = 'cards' and time > '2026-01-01'\", with the columns {', '.join(columns)}"
-        ) from None
-    return condition
+def _path(store: TurnStore, name: str) -> str:
+    """Return where a name of metadata stands in their JSON."""
+    names = [key for (key,) in store("SELECT DISTINCT key FROM dialogues, json_each(metadata)")]
+    if name not in names:
+        known = ", ".join([*_COLUMNS, *_PART, *names])
+        raise InputError(f"scope: got {name!r}, expected one of {known}")
+    return f"$.{json.dumps(name, ensure_ascii=False)}"
 
 
 def _moment(name: str, value: Any) -> str:
     """Return the time that turns are compared with; a date ends with its day."""
-    if isinstance(value, datetime):
-        return in_utc(value.isoformat(), name)
-    if not isinstance(value, date):
+    try:
+        day = date.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError:
+        return in_utc(value, name)
+    if isinstance(day, datetime):
+        return in_utc(day.isoformat(), name)
+    if not isinstance(day, date):
         raise InputError(f"{name}: got {value!r}, expected a date or a datetime of Python's")
     later = timedelta(days=int(name == "until"), microseconds=-int(name == "until"))
-    return (datetime(value.year, value.month, value.day) + later).isoformat()
-
-
-def _quoted(text: str, mark: str = '"') -> str:
-    return f"{mark}{text.replace(mark, 2 * mark)}{mark}"
+    return (datetime(day.year, day.month, day.day) + later).isoformat()

@@ -105,8 +105,7 @@ class StoredTurns:
         if self._count > len(self._held) or not self._vectors.size:
             self._held = np.resize(self._held, 2 * self._count)
             grown = np.zeros((2 * self._count, width), dtype=np.float32)
-            if self._vectors.size:
-                grown[: len(self._vectors)] = self._vectors
+            grown[: len(self._vectors), : self._vectors.shape[1]] = self._vectors
             self._vectors = grown
         own = np.array(rows)
         self._vectors[own[alive]] = read.reshape(alive.sum(), -1) if alive.any() else 0

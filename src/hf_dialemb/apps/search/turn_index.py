@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,11 +62,6 @@ class TurnIndex(StoredTurns):
                 raise InputError(f"index {path}: no such index; {made_by}")
             encoder, folder = path, None
         super().__init__(folder, None if encoder is None else _looked_up(encoder))
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Open the index of a folder."""
-        return cls(path)
 
     def save(self, path: str | Path) -> None:
         """Write the index into a new folder, whole or not at all."""
@@ -146,16 +141,16 @@ class TurnIndex(StoredTurns):
             self._read_again(number, place, NEAR, version)
         self._store(FORGET)
 
-    def delete(self, where: str | None = None, **scope: Any) -> int:
+    def delete(self, **scope: Any) -> int:
         """Delete turns: those of a ``dialogue``, a ``turn`` of it, a ``user``, or as in `search`.
 
         They leave the disk, and what their neighbours had read of them is read anew. Returns how
         many turns were deleted.
         """
-        if where is None and not scope:
+        if not scope:
             raise InputError("delete: got no condition, expected one such as user='anna'; name it")
         with self._lock, self._store.at_once() as version:
-            rows = chosen_rows(self._store, where, scope).tolist()
+            rows = chosen_rows(self._store, scope).tolist()
             self._forget(rows, version)
             self._store(
                 "DELETE FROM dialogues WHERE number NOT IN"
@@ -183,7 +178,6 @@ class TurnIndex(StoredTurns):
         self,
         query: str,
         top: int = 5,
-        where: str | None = None,
         *,
         whole: bool = False,
         at_least: float = 0.0,
@@ -198,7 +192,6 @@ class TurnIndex(StoredTurns):
         Args:
             query: The question.
             top: How many are wanted, at least 1.
-            where: A condition in SQL, such as ``"team = 'cards' and time > '2026-01-01'"``.
             whole: Whether dialogues are wanted, each by its best turn.
             at_least: The lowest probability of a hit; there may be none. Fitted for some encoders.
             now: When it is asked; by default now.
@@ -207,13 +200,13 @@ class TurnIndex(StoredTurns):
                 a list stands for any of its values.
 
         Raises:
-            InputError: A condition is none, or names what no dialogue has.
+            InputError: A condition names what no dialogue has.
         """
         check_top(top)
         if not isinstance(query, str) or not query.strip():
             raise InputError("query: got no text, expected some words")
         with self._lock, self._store.at_once("BEGIN"):
-            of = self._chosen(where, scope)
+            of = self._chosen(scope)
             if not of.any():
                 return Hits()
             scored = self.scored(query, self.encoder.encode_query([query])[0], of, now)
@@ -238,7 +231,7 @@ class TurnIndex(StoredTurns):
     ) -> Scored:
         """Score all N turns for a query and its vector (D,), of a mask (N,) if there is one."""
         with self._lock:
-            of = self._chosen(None, {}) if of is None else of
+            of = self._chosen({}) if of is None else of
             held = self._held[: self._count]
             there = np.bincount(held["speaker"][of], minlength=len(self._speakers)) > 0
             names = [name for name, place in self._speakers.items() if name and there[place]]
@@ -255,13 +248,13 @@ class TurnIndex(StoredTurns):
             total = np.where(of, np.round(total, 5), -np.inf)
             return Scored(of, held["before"], cosines, bm25, words, total, spoken_by, reading)
 
-    def _chosen(self, where: str | None, scope: Mapping[str, Any]) -> NDArray[np.bool_]:
+    def _chosen(self, scope: Mapping[str, Any]) -> NDArray[np.bool_]:
         """Return which turns a search may find, (N,)."""
         self._refresh()
         chosen: NDArray[np.bool_] = self._held["alive"][: self._count]
-        if where is not None or scope:
+        if scope:
             chosen = np.zeros_like(chosen)
-            chosen[chosen_rows(self._store, where, scope)] = True
+            chosen[chosen_rows(self._store, scope)] = True
         return chosen
 
     def _best(self, scores: Scores, top: int, whole: bool) -> list[int]:

@@ -73,20 +73,6 @@ class TopicChanges {
       changeField("Name", named, changeButton("Rename", rename)),
       other.options.length > 0 && changeField("The same as", other, changeButton("Merge", merge)),
       changeField("Parts", parts, changeButton("Split", split)),
-      changeButton("Delete", () => this.add({ delete: id }, number)),
-    )];
-  }
-
-  ofDialogue(row) {
-    const { ids, topics, labels } = this.data;
-    const target = this.choiceBut(labels[row]);
-    if (!target.options.length) return [];
-    const move = () => {
-      this.add({ move: ids[row], to: topics[target.value].id }, target.value);
-    };
-    return [make("details.edit",
-      make("summary", "Change its topic"),
-      changeField("Belongs to", target, changeButton("Move", move)),
     )];
   }
 }

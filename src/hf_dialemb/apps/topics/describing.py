@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...dialogue import Dialogue
-from ..flow.language_model_names import asked_names, quoted
 from ..flow.step_names import best_phrases, clauses, shortened
+from .language_model_names import asked_names, quoted
 from .naming import GREETINGS, SMALL_TALK, lemmas_of, names_of, numbered_names, requests_in
 from .topic_clustering import in_order_of_size
 from .topic_groups import Group, Groups
-from .topic_phrases import customer, set_phrases, without_set_phrases
+from .topic_phrases import NEAR_COPIES, are_near_copies, customer, set_phrases, without_set_phrases
 from .topics import PHRASES, Topic, roles_of
 
 EXAMPLES = 5  # typical dialogues of a topic
@@ -79,6 +79,9 @@ def described(
                 logger.warning("some topics are named by their phrases: %s", reason)
             for number, answer in zip(unnamed, answers, strict=True):
                 proposed[number] = answer or proposed[number]
+        for number, own in enumerate(typical):
+            if are_near_copies(own):
+                proposed[number] = NEAR_COPIES + proposed[number]
         topics = _with_names(topics, proposed)
     return tuple(
         Topic(
@@ -89,8 +92,9 @@ def described(
             by_role={role: own[number] for role, own in by_role.items()},
             examples=tuple(rows[:EXAMPLES].tolist()),
             periods=tuple(counts[number].tolist()),
-            sentence=typical_request(typical[number], topic.name, left_out),
-            stability=topic.stability,
+            sentence=typical_request(
+                typical[number], topic.name.removeprefix(NEAR_COPIES), left_out
+            ),
         )
         for number, (topic, rows) in enumerate(zip(topics, members, strict=True))
     )

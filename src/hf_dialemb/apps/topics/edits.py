@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,16 +14,10 @@ from numpy.typing import NDArray
 
 from ...errors import InputError, nearest
 from .topic_clustering import in_order_of_size
-from .topic_groups import NOWHERE, Group, Groups
+from .topic_groups import NOWHERE, Groups
 
 EDITS = "edits.yaml"  # the file of edits in a folder of topics
-_FIELDS = {
-    "merge": {"merge"},
-    "split": {"split", "into"},
-    "rename": {"rename", "name"},
-    "delete": {"delete"},
-    "move": {"move", "to"},
-}
+_FIELDS = {"merge": {"merge"}, "split": {"split", "into"}, "rename": {"rename", "name"}}
 _SEEN = "seen"  # the field with a dialogue of each topic, by which the page knows the topic again
 
 
@@ -33,7 +27,6 @@ class Edits:
 
     entries: tuple[Mapping[str, Any], ...] = ()
     source: str = EDITS  # the file
-    text: str = ""  # of the file
 
     @property
     def merged(self) -> dict[str, str]:
@@ -97,7 +90,7 @@ def read_edits(path: Path) -> Edits:
                 f"{path}, entry {number}: got {str(entry)[:200]!r}, expected an edit such as "
                 f"'- merge: [topic-1, topic-4]', with one of {', '.join(_FIELDS)}; correct it"
             )
-    return Edits(tuple(json.loads(json.dumps(entries, default=str))), str(path), text)
+    return Edits(tuple(json.loads(json.dumps(entries, default=str))), str(path))
 
 
 def _is_edit(entry: Any) -> bool:
@@ -131,22 +124,13 @@ class _Edit:
 
     def applied(self) -> Groups:
         kind = next(name for name in _FIELDS if name in self.entry)
-        target, groups = self.entry[kind], self.groups
+        target = self.entry[kind]
         if kind == "merge":
             if len(target) < 2:
                 raise self._error(kind, target, "a list of at least two topics")
             return self._merged(list(map(self._topic, target)))
-        if kind == "move":
-            if str(target) not in self.rows:
-                near = nearest(str(target), self.rows)
-                raise self._error("dialogue", target, f"the id of one in the input.{near}")
-            labels = groups.labels.copy()
-            labels[self.rows[str(target)]] = self._topic(self.entry.get("to"))
-            return replace(groups, labels=labels)
         topic = self._topic(target)
-        if kind == "split":
-            return self._split(topic)
-        return self._renamed(topic) if kind == "rename" else self._without(topic)
+        return self._split(topic) if kind == "split" else self._renamed(topic)
 
     def _merged(self, topics: list[int]) -> Groups:
         """Join topics; the first keeps its id."""
@@ -158,7 +142,8 @@ class _Edit:
         weights = sizes if rows.any() else None
         mean = np.average(self.groups.means[topics], axis=0, weights=weights)
         labels = np.where(rows, first, self.groups.labels).astype(np.int32)
-        return self._remade(first, mean, labels).at(self._all_but(others))
+        left = [place for place in range(len(self.groups.topics)) if place not in others]
+        return self._remade(first, mean, labels).at(left)
 
     def _split(self, topic: int) -> Groups:
         """Divide a topic by k-means; its largest part keeps the id."""
@@ -182,23 +167,11 @@ class _Edit:
             raise self._error("name", name, "one that no other topic has, or merge them")
         return self.groups.with_topic(topic, self.groups.topics[topic]._replace(name=name))
 
-    def _without(self, topic: int) -> Groups:
-        """Remove a topic; its dialogues are assigned to the others where they fit."""
-        if len(self.groups.topics) == 1:
-            raise self._error("delete", self.entry["delete"], "another topic to be left")
-        left = self.groups.at(self._all_but([topic]))
-        fitting = left.assigned(self.units)
-        return replace(left, labels=np.where(self.groups.labels == topic, fitting, left.labels))
-
     def _remade(self, topic: int, mean: NDArray[np.float32], labels: NDArray[np.int32]) -> Groups:
-        """Give a topic another mean; its stability is to be measured again."""
-        before, means = self.groups.topics[topic], self.groups.means.copy()
+        """Give a topic another mean."""
+        means = self.groups.means.copy()
         means[topic] = mean
-        groups = self.groups.with_topic(topic, Group(before.id, before.name))
-        return replace(groups, means=means, labels=labels)
-
-    def _all_but(self, places: Collection[int]) -> list[int]:
-        return [place for place in range(len(self.groups.topics)) if place not in places]
+        return replace(self.groups, means=means, labels=labels)
 
     def _topic(self, name: Any) -> int:
         """Return the place of a topic by its id.

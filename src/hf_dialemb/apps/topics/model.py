@@ -19,11 +19,11 @@ from ...errors import InputError
 from ...metrics.vectors import unit
 from ...storage.pretrained import default_encoder
 from ..flow.extract import checked_vectors
-from ..flow.language_model_names import find_writer
 from ..flow.paths import end_of
 from .describing import described, with_small_talk_joined
 from .edits import EDITS, NO_EDITS, Edits, read_edits
-from .topic_clustering import counted_periods, find_clusters, placed, stability
+from .language_model_names import check_writer
+from .topic_clustering import counted_periods, find_clusters, placed
 from .topic_groups import LEAST, NEW, NOWHERE, Group, Groups, no_groups
 from .topics import FEWEST, FITS_NOWHERE, MODEL, NO_TOPIC, PHRASES, Topics, ids_of, read_model
 
@@ -39,7 +39,6 @@ def find_topics(
     vectors: NDArray[np.float32] | None = None,
     title: str = "Topics",
     cache: str | Path | None = None,
-    seed: int = 0,
     edits: Edits = NO_EDITS,
     **reading: Any,
 ) -> Topics:
@@ -57,7 +56,6 @@ def find_topics(
         vectors: The vectors of the dialogues, ``(N, D)``; then no encoder is needed.
         title: The title of the page.
         cache: A folder where vectors and answers of the language model are kept.
-        seed: The seed of random draws.
         edits: The changes to make in the topics; see `hf_dialemb.apps.topics.edits.read_edits`.
         **reading: How files are read, as in `load_dialogues`.
 
@@ -72,10 +70,10 @@ def find_topics(
     loaded = None
     if vectors is None or encoder is not None:
         loaded = load_encoder(encoder or default_encoder())
-    run = _Run(corpus, loaded, vectors, names, title, cache, seed, edits)
-    labels = with_small_talk_joined(corpus, find_clusters(run.units, topics, seed))
+    run = _Run(corpus, loaded, vectors, names, title, cache, edits)
+    labels = with_small_talk_joined(corpus, find_clusters(run.units, topics))
     groups = no_groups(run.units).with_more(run.units, labels)
-    return run.topics_of(groups, topics=topics)
+    return run.topics_of(groups)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +114,6 @@ class TopicModel:
         vectors: NDArray[np.float32] | None = None,
         title: str = "Topics",
         cache: str | Path | None = None,
-        seed: int = 0,
         edits: Edits = NO_EDITS,
         **reading: Any,
     ) -> Topics:
@@ -125,9 +122,9 @@ class TopicModel:
         Known topics keep ids, names and means. The arguments are those of `find_topics`.
         """
         corpus = tuple(load_dialogues(dialogues, **reading))
-        run = _Run(corpus, self.encoder, vectors, names, title, cache, seed, edits)
+        run = _Run(corpus, self.encoder, vectors, names, title, cache, edits)
         known = replace(self.groups, labels=self.groups.assigned(run.units))
-        return run.topics_of(with_new(known, run.units, seed))
+        return run.topics_of(with_new(known, run.units))
 
 
 def load_topics(path: str | Path, encoder: Any = None) -> TopicModel:
@@ -170,7 +167,7 @@ def load_topics(path: str | Path, encoder: Any = None) -> TopicModel:
     )
 
 
-def with_new(groups: Groups, units: NDArray[np.float32], seed: int) -> Groups:
+def with_new(groups: Groups, units: NDArray[np.float32]) -> Groups:
     """Add the topics of dialogues that are like none, and assign all dialogues.
 
     New is a cluster of `FEWEST` or more whose mean is not like that of any known topic.
@@ -179,7 +176,7 @@ def with_new(groups: Groups, units: NDArray[np.float32], seed: int) -> Groups:
     if len(rows) < FEWEST:
         return groups
     labels = np.full(len(units), NOWHERE, dtype=np.int32)
-    labels[rows] = find_clusters(units[rows], None, seed)
+    labels[rows] = find_clusters(units[rows])
     new = no_groups(units).with_more(units, labels)
     is_unlike = groups.nearness(unit(new.means)).max(axis=1) < NEW
     kept = np.flatnonzero((np.bincount(labels[rows]) >= FEWEST) & is_unlike)
@@ -197,12 +194,11 @@ class _Run:
     names: str
     title: str
     cache: str | Path | None
-    seed: int
     edits: Edits
 
     def __post_init__(self) -> None:
         if self.names != PHRASES:
-            find_writer(self.names)  # raises before anything is computed
+            check_writer(self.names)  # before anything is computed
 
     @cached_property
     def units(self) -> NDArray[np.float32]:
@@ -214,12 +210,11 @@ class _Run:
             vectors = encoder.encode(list(self.corpus))
         return unit(checked_vectors(vectors, len(self.corpus), "dialogue"))
 
-    def topics_of(self, groups: Groups, topics: int | None = None) -> Topics:
+    def topics_of(self, groups: Groups) -> Topics:
         """Edit groups, sort them by size, and name and count them; what fits nowhere comes last."""
         groups = self.edits.edited(groups, self.units, ids_of(self.corpus))
         sizes = np.bincount(groups.labels[groups.labels != NOWHERE], minlength=len(groups.topics))
         groups = groups.at(np.argsort(-sizes, kind="stable").tolist())
-        groups = self._with_stability(groups, topics)
         near, alone = groups.nearness(self.units), groups.labels == NOWHERE
         own = near[np.arange(len(near)), groups.labels]
         similarity = np.where(alone, near.max(axis=1), own)
@@ -240,7 +235,7 @@ class _Run:
             corpus=self.corpus,
             labels=whole.labels,
             similarity=similarity,
-            places=placed(self.units, self.seed),
+            places=placed(self.units),
             periods=tuple(periods),
             unit=period,
             means=groups.means,
@@ -260,18 +255,6 @@ class _Run:
             topics=(*groups.topics, Group(NO_TOPIC, FITS_NOWHERE)),
             means=np.concatenate([groups.means, mean]),
         )
-
-    def _with_stability(self, groups: Groups, topics: int | None) -> Groups:
-        """Measure the stability of topics where it is not known yet."""
-        unknown = [number for number, own in enumerate(groups.topics) if not own.stability]
-        rows = np.flatnonzero(np.isin(groups.labels, unknown))
-        if len(rows):
-            labels = replace(groups, labels=groups.labels[rows]).at(unknown).labels
-            words = stability(self.units[rows], labels, topics and len(unknown), self.seed)
-            for number, word in zip(unknown, words, strict=False):  # the last may be empty
-                topic = groups.topics[number]._replace(stability=word)
-                groups = groups.with_topic(number, topic)
-        return groups
 
 
 def _encoder_facts(encoder: Encoder | None) -> dict[str, str]:

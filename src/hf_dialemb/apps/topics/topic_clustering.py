@@ -14,8 +14,6 @@ _MOST_AT_ONCE = 3_000  # dialogues that the map is made of; others lie beside th
 _SAME = 1e-6  # vectors that differ by less are equal
 _AXES = 50  # of vectors that t-SNE sees
 _MOST_PERIODS = 60  # of a curve, unless years are more
-_RESAMPLES, _DRAWN, _MOST_DRAWN = 5, 0.8, 5_000  # samples that stability is measured on
-_SOLID, _FAIR = 0.75, 0.6
 _UNITS = {
     "h": ("hour", "%Y-%m-%dT%H"),
     "D": ("day", "%Y-%m-%d"),
@@ -98,35 +96,6 @@ def _communities_by(neighbours: int, vectors: NDArray[np.float32], seed: int) ->
     for number, members in enumerate(communities):
         labels[list(members)] = number
     return labels
-
-
-def stability(
-    vectors: NDArray[np.float32],
-    labels: NDArray[np.int32],
-    topics: int | None = None,
-    seed: int = 0,
-) -> tuple[str, ...]:
-    """Return how sure each of T topics is: ``solid``, ``fair`` or ``shaky``.
-
-    Samples of the unit vectors ``(N, D)`` are clustered again, with other seeds. A topic's
-    stability is the mean of the Jaccard index of its dialogues in a sample, by their labels
-    ``(N,)``, and the new cluster most like it (Hennig, 2007): solid from 0.75, fair from 0.6.
-    ``topics`` is their number if it was given.
-    """
-    count = int(labels.max()) + 1
-    likeness = []
-    for number in range(_RESAMPLES):
-        drawn = np.random.default_rng((seed, number)).permutation(len(labels))
-        rows = np.sort(drawn[: max(1, min(_MOST_DRAWN, round(_DRAWN * len(labels))))])
-        wanted = min(topics, len(rows)) if topics else None
-        again = find_clusters(vectors[rows], wanted, seed + number + 1)
-        both = np.zeros((count, int(again.max()) + 1))
-        np.add.at(both, (labels[rows], again), 1)
-        sizes = both.sum(axis=1)
-        either = sizes[:, None] + both.sum(axis=0) - both
-        likeness.append(np.where(sizes > 0, (both / either).max(axis=1), np.nan))
-    means = np.ma.masked_invalid(likeness).mean(axis=0).filled(0.0)
-    return tuple(np.select([means >= _SOLID, means >= _FAIR], ["solid", "fair"], "shaky").tolist())
 
 
 def placed(vectors: NDArray[np.float32], seed: int = 0) -> NDArray[np.float32]:

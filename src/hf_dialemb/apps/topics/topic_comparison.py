@@ -18,8 +18,8 @@ from ..flow.differences import (
     score_differences,
     with_p,
 )
-from ..flow.exports import Share
 from ..flow.paths import KINDS
+from ..pages.spreadsheets import Share
 
 RECORD = ("id", "topic", "name", "similarity", "end", "time")
 """The columns of a dialogue's record that are no scores."""

@@ -24,7 +24,6 @@ class Group(NamedTuple):
 
     id: str
     name: str = ""  # empty until it is named
-    stability: str = ""  # empty until it is measured
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,9 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...dialogue import ROLES, Dialogue
-from ..flow.step_names import clauses
+from ..flow.step_names import clauses, words_of
 
+NEAR_COPIES = "near copies: "  # begins the name of a topic of such dialogues
 _FEWEST = 3  # dialogues that hold a set phrase
+_COPIED, _NEARLY_ALL, _FEWEST_COPIES = 0.8, 0.9, 10
+"""The share of words that copies have in common, of the dialogues of a topic that are copies, and
+the least number of these."""
+
 _COMMON = 0.5  # the share of the topics from which on what is said in them is a set phrase
 
 
@@ -49,3 +54,13 @@ def without_set_phrases(dialogue: Dialogue, left_out: Collection[str], role: str
             kept = [clause for clause in clauses(turn.content) if clause not in left_out]
             texts.append(" | ".join(kept))
     return list(filter(None, texts))
+
+
+def are_near_copies(dialogues: Sequence[Dialogue]) -> bool:
+    """Return whether nearly all dialogues say what the first of them says, with few other words."""
+    words = [
+        {word for turn in own.turns for word in words_of(turn.content.lower())} for own in dialogues
+    ]
+    shared = [2 * len(own & words[0]) / max(1, len(own) + len(words[0])) for own in words]
+    alike = sum(share >= _COPIED for share in shared)
+    return len(dialogues) >= _FEWEST_COPIES and alike >= _NEARLY_ALL * len(dialogues)

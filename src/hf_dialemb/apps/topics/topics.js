@@ -172,7 +172,6 @@ class TopicsPage {
       topic.sentence && make("p.sentence", { dir: "auto" }, topic.sentence),
       soft(`${counted(topic.size, "dialogue")}, ${this.shareOf(topic)} of all`),
       ...this.flowLink(topic),
-      topic.stability && make("p.soft.sure", make("b", topic.stability), `. ${topic.advice}`),
       ...chips("Tells it from the others", topic.phrases),
       ...roles.flatMap(([role, phrases]) => chips(`The ${role} says`, phrases)),
       make("h3", "How they end"),
@@ -217,7 +216,6 @@ class TopicsPage {
       make("h2", ids[row]),
       soft(facts.filter(Boolean).join(" · ")),
       make("div.bar", step(-1, "← Previous"), count, step(1, "Next →")),
-      ...this.changes.ofDialogue(row),
       turns.length
         ? make("ol.turns", turns)
         : make("p.hint", "Its text is not on this page, which would be too large."),

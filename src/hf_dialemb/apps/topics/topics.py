@@ -4,43 +4,35 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shutil import rmtree
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...dialogue import ROLES, Dialogue, metadata_columns
-from ...display import counted, data_frame, notebook_view
+from ...display import counted, data_frame
 from ...encoders import load_encoder
 from ...errors import explained
-from ...storage.files import replaced_together, write_text_atomically
+from ...storage.files import replaced_together
 from ...storage.pretrained import default_encoder
 from ..flow import paths
 from ..flow.differences import parts_of
-from ..flow.exports import Id, Share, write_table, write_workbook
 from ..flow.extract import extract_flow
-from ..flow.flow_folder import remove_report
+from ..flow.flow_folder import FLOW
+from ..pages.spreadsheets import Id, Share, write_workbook
 from ..pages.standalone_page import write_page
-from .edits import EDITS, Edits
+from .edits import Edits
 from .topic_comparison import Comparison, compared_topics, ends_of, parts_of_all
 
 PAGE, FLOWS = "index.html", "flows"
-TOPICS_TABLE, DIALOGUES_TABLE, DIALOGUES_FRAME = "topics.csv", "dialogues.csv", "dialogues.parquet"
-WORKBOOK, MODEL = "topics.xlsx", "topics.safetensors"
-FILES = (PAGE, TOPICS_TABLE, DIALOGUES_TABLE, DIALOGUES_FRAME, WORKBOOK, MODEL)
+WORKBOOK, DIALOGUES_FRAME, MODEL = "topics.xlsx", "dialogues.parquet", "topics.safetensors"
+FILES = (PAGE, WORKBOOK, DIALOGUES_FRAME, MODEL)
 NO_TOPIC, FITS_NOWHERE = "none", "fits nowhere"  # the id and the name of dialogues on no topic
 PHRASES = "phrases"
-_COLUMNS = ("id", "name", "sentence", "size", "stability", "phrases")
-_ADVICE = {
-    "solid": "It comes back in nearly every sample of the dialogues.",
-    "fair": "Most of it comes back in other samples: read some of its dialogues before you count "
-    "it.",
-    "shaky": "It falls apart in other samples: read it before you count it, or try fewer topics.",
-}
-"""How sure a topic is, and what to do about it."""
+_COLUMNS = ("id", "name", "sentence", "size", "phrases")
 _SCRIPTS = ("changes.js", "topic_map.js", "topic_tables.js", "topics.js")
 _ID = re.compile(r"topic-[1-9]\d{0,8}")  # what the folder of a topic's flow is called
 FEWEST = 5  # a topic with fewer dialogues gets no flow of its own
@@ -59,7 +51,6 @@ class Topic:
     examples: tuple[int, ...]  # the places of its most typical dialogues
     periods: tuple[int, ...]  # its dialogues in each period
     sentence: str  # its most typical request, in the customer's words
-    stability: str  # solid, fair or shaky; see `hf_dialemb.apps.topics.topic_clustering.stability`
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,8 +90,8 @@ class Topics:
     def topics(self) -> Any:
         """A DataFrame with a row for each topic.
 
-        Its columns are id, name, sentence, size, stability, phrases, share, the ways in which
-        dialogues end, and examples.
+        Its columns are id, name, sentence, size, phrases, share, the ways in which dialogues end,
+        and examples.
         """
         return data_frame(self._topic_records())
 
@@ -138,7 +129,7 @@ class Topics:
     def save(self, folder: str | Path) -> None:
         """Write the page, tables of topics and dialogues, and what `load_topics` goes on from.
 
-        The tables are ``topics.csv``, ``dialogues.csv``, ``dialogues.parquet`` and ``topics.xlsx``.
+        The tables are ``topics.xlsx`` and ``dialogues.parquet``.
         """
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -150,7 +141,7 @@ class Topics:
             sheets["ends and scores"] = parts_of_all(self.comparisons)
             sheets["comparison"] = [row for own in self.comparisons for row in own.rows()]
         frame = {name: _column([row[name] for row in dialogues]) for name in dialogues[0]}
-        kept = [(own.id, own.name, own.stability) for own in self.by_size if own.id != NO_TOPIC]
+        kept = [(own.id, own.name) for own in self.by_size if own.id != NO_TOPIC]
         record = {
             "title": self.title,
             "encoder": self.encoder,
@@ -160,14 +151,10 @@ class Topics:
         }
         means = {"means": np.ascontiguousarray(self.means)}
         with replaced_together(Path(folder), FILES) as place:
-            write_table(place / TOPICS_TABLE, topics)
-            write_table(place / DIALOGUES_TABLE, dialogues)
             pq.write_table(pa.table(frame), place / DIALOGUES_FRAME)
             write_workbook(place / WORKBOOK, sheets)
             save_file(means, place / MODEL, {"topics": json.dumps(record)})
             self.page(place / PAGE)
-        if self.edits.text:
-            write_text_atomically(Path(folder) / EDITS, self.edits.text)
 
     def save_flows(self, folder: str | Path, encoder: Any = None, **settings: Any) -> Self:
         """Write a flow of each topic of at least `FEWEST` dialogues, and return topics with these.
@@ -231,7 +218,7 @@ class Topics:
             self._names,
             (before, self._dialogue_records()),
             (record["title"], self.title),
-            known={NO_TOPIC, *(id for id, *_ in record["topics"])},
+            known={NO_TOPIC, *(id for id, _ in record["topics"])},
         )
         return replace(self, comparisons=(*self.comparisons, comparison))
 
@@ -241,13 +228,6 @@ class Topics:
 
     def __repr__(self) -> str:
         return f"{self.title}: {self.counts}"
-
-    def _repr_html_(self) -> str:
-        rows = (
-            (topic.id, topic.name, f"{topic.size:,}", ", ".join(topic.phrases))
-            for topic in self.by_size
-        )
-        return notebook_view(repr(self), ("topic", "name", "dialogues", "phrases"), rows)
 
     def _topic_records(self) -> list[dict[str, Any]]:
         return [
@@ -274,12 +254,7 @@ class Topics:
     def _page_record(self) -> dict[str, Any]:
         roles = roles_of(self.corpus)
         topics = [
-            vars(topic)
-            | {
-                "flow": topic.id in self.flows,
-                "ends": list(ends.values()),
-                "advice": _ADVICE.get(topic.stability, ""),
-            }
+            vars(topic) | {"flow": topic.id in self.flows, "ends": list(ends.values())}
             for topic, ends in zip(self.by_size, self.ends_by_topic, strict=True)
         ]
         return {
@@ -332,7 +307,7 @@ def read_model(folder: str | Path) -> tuple[dict[str, Any], NDArray[np.float32]]
             with safe_open(Path(folder) / MODEL, "numpy") as tensors:
                 means = tensors.get_tensor("means")
                 record = json.loads(tensors.metadata()["topics"])
-                if wrong := [id for id, *_ in record["topics"] if not _ID.fullmatch(id)]:
+                if wrong := [id for id, _ in record["topics"] if not _ID.fullmatch(id)]:
                     raise ValueError(f"got the id {wrong[0]!r}, expected one such as topic-1")
                 return record, means
         except SafetensorError as error:
@@ -368,10 +343,8 @@ def remove_topics(folder: Path) -> None:
 
 def _remove_flows(folder: Path, but: Collection[str]) -> None:
     for old in (folder / FLOWS).glob("topic-*"):
-        if old.name not in but:
-            remove_report(old, cache=True)
-    with suppress(OSError):  # it does not exist, or has flows
-        (folder / FLOWS).rmdir()
+        if old.name not in but and (old / FLOW).is_file():
+            rmtree(old)
 
 
 def roles_of(corpus: Sequence[Dialogue]) -> list[str]:
