@@ -68,6 +68,9 @@ echo "--config turns_minilm --backbone $e5 --corpus ubuntu_irc_logs/train self_d
   "--loss_temperature 0.02 --frozen_layers 6 --average_with_backbone 0 --max_steps 100 --save_steps 25" \
   "--output_dir $runs/multilingual-turns"
 } | train
+echo "--config turns_minilm --backbone $e5 --loss_temperature 0.02 --frozen_layers 6 --average_with_backbone 0" \
+  "--output_dir $runs/turns-multilingual" | train
+backbone=$e5 merge $runs/turn-multilingual --model $runs/turns-multilingual=0.5
 backbone=$e5 merge $runs/dialogue-multilingual --model $runs/multilingual-turns=0.5 $runs/multilingual-dse=0.5
 table() { test -d $runs/$1-static || $python training_scripts/distil.py $open muldogo/all ubuntu_irc/train \
   --model $runs/$2 --dimensions $3 --runs $4 --output $runs/$1-static; }
@@ -78,7 +81,7 @@ ship() { for name in {dialogue,action}-{minilm,static,mpnet}; do
   $python training_scripts/ship.py $runs/$name $name $([ -z "$1" ] || ls $runs/measured/$name-[a-z]*.json); done; }
 ship ""
 $python training_scripts/ship.py $runs/turn-minilm turn-minilm
-$python training_scripts/ship.py $runs/dialogue-multilingual dialogue-multilingual
+for name in {dialogue,turn}-multilingual; do $python training_scripts/ship.py $runs/$name $name; done
 # What misheard words mean, to dialogue-minilm: measured, not shipped.
 test -d $runs/heard || $python training_scripts/hear.py --model dialogue-minilm \
   --corpus taskmaster4/train {banking77,snips,multiwoz}/train muldogo/all {chitchat,sgd,self_dialogue}/train \
