@@ -59,7 +59,6 @@ def run_block(folder: Path, backbone: str) -> None:
     flow = hf_dialemb.extract_flow(dialogues, encoder=encoder)
     flow.page(folder / "flow.html")
     assert "<html" in (folder / "flow.html").read_text(encoding="utf-8")[:500]
-    assert set(flow.graph.nodes) >= set(flow.states["id"])
     hits = hf_dialemb.search(run, dialogues, "order a car for tomorrow", top=5)
     assert len(hits) == len(hits.to_pandas()) == 5
 

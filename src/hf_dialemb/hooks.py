@@ -1,5 +1,6 @@
 """Names that load at their first use, and registries that other packages add to."""
 
+import os
 import sys
 from collections import UserDict
 from collections.abc import Callable, Iterator, Mapping
@@ -36,7 +37,7 @@ def _is_there(module: str) -> bool:
 def load_file(path: str | Path) -> ModuleType:
     """Import a file of a user's own, once; an InputError says why it cannot be imported."""
     file = Path(path).expanduser().resolve()
-    name = f"{file.stem}_{crc32(str(file).encode()):08x}"  # two files of one name are two modules
+    name = f"{file.stem}_{crc32(os.fsencode(file)):08x}"  # two files of one name are two modules
     if name in sys.modules:
         return sys.modules[name]
     if not file.is_file():

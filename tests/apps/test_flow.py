@@ -13,7 +13,7 @@ from scipy import stats
 
 from hf_dialemb.apps.flow.extract import extract_flow
 from hf_dialemb.apps.flow.flow import read_utterances, restricted_to
-from hf_dialemb.apps.flow.flow_comparison import compared, graph_of
+from hf_dialemb.apps.flow.flow_comparison import compared
 from hf_dialemb.apps.flow.flow_folder import read_flow, write_flow
 from hf_dialemb.apps.flow.graph import END, FlowGraph
 from hf_dialemb.apps.flow.new_dialogues import assign, next_actions
@@ -127,20 +127,6 @@ def test_transitions_of_two_sets_are_compared_exactly():
         *(FlowGraph({}, {("a", str(place)): n for place, n in enumerate(own)}) for own in counts)
     )
     assert change.p == pytest.approx(2 * 0.0198, abs=2e-4)  # a normal curve would say 2e-12
-
-
-def test_what_may_be_chance_comes_last_and_a_part_has_a_graph():
-    surely = compared(
-        graph(*["aA"] * 200, *["aB"] * 100, "bC"), graph(*["aA"] * 100, *["aB"] * 200, "bD")
-    )
-    assert [round(abs(own.gain), 2) for own in surely[:4]] == [0.33, 0.33, 1, 1]
-    assert surely[2].p > 0.05 > surely[1].p
-    same = graph(*random_words(5))
-    assert {(own.gain, own.p) for own in compared(same, same)} == {(0, 1)}
-    flow = flow_of("aA", "aB", "aA")
-    a = state_of(flow, "A")
-    assert graph_of(flow, ["d1", "d3"]).states == {state_of(flow, "a"): 2, a: 2}
-    assert graph_of(flow, flow.utterances.dialogues) == flow.graph
 
 
 class ByWords:

@@ -7,7 +7,6 @@ from datetime import datetime
 import numpy as np
 import pytest
 
-import hf_dialemb
 from hf_dialemb import Dialogue, Turn, TurnIndex
 from hf_dialemb.apps.search import search as search_module
 from hf_dialemb.apps.search.query_reading import read_query
@@ -168,14 +167,6 @@ def test_words_are_basic_forms_and_bm25_has_its_closed_form():
     np.testing.assert_allclose(index.scores("the red one Red", alive), expected)
     for query in ("", "the", "zzz"):
         assert not index.scores(query, alive).any()
-
-
-def test_a_text_finds_turns_or_dialogues_by_an_encoder_not_fitted():
-    turns, whole = (
-        hf_dialemb.search("dialogue-static", [DIALOGUE], "a puppy", whole=whole)
-        for whole in (False, True)
-    )
-    assert (turns[0].turn, len(turns), len(whole)) == (5, 5, 1)
 
 
 def test_the_command_shows_turns_and_keeps_what_it_embedded(tmp_path, printed, monkeypatch):

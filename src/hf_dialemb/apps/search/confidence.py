@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
-from .turn_scores import SPEAKER, Scored, standard
+from .turn_scores import SPEAKER, Scored
 from .word_index import WordIndex, words_of
 
 WEIGHTS = Path(__file__).with_suffix(".json")
@@ -52,7 +52,7 @@ def evidence(
     count = max(1, len(asked))
     columns = [
         scored.cosines[own],
-        standard(scored.cosines, scored.of)[own],
+        scored.meaning[own],
         scored.words[own],
         total[own] - best[np.isfinite(best)].mean(),
         rival,

@@ -22,7 +22,6 @@ class Hit:
     user: str
     id: str  # of its dialogue; ``#12`` for the twelfth of a file that has no id
     turn: int  # its place in its dialogue, from 0 on
-    domains: tuple[str, ...]
     role: str
     speaker: str
     time: str

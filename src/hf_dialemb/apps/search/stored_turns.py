@@ -154,25 +154,19 @@ class StoredTurns:
                 self._forget([row for (row,) in replaced], version)
                 self._insert(number, 0, dialogue, version, vectors[place:])
                 self._store(
-                    "UPDATE dialogues SET digest = ?, time = ?, domains = ?, metadata = ?"
-                    " WHERE number = ?",
-                    *(digest, in_utc(dialogue.time, f"dialogue {name!r}, field time")),
-                    *(
-                        json.dumps(dialogue.domains),
-                        json.dumps(dict(dialogue.metadata), default=str),
-                    ),
-                    number,
+                    "UPDATE dialogues SET digest = ?, metadata = ? WHERE number = ?",
+                    *(digest, json.dumps(dict(dialogue.metadata), default=str), number),
                 )
                 place += len(dialogue.turns)
 
     def _number(self, user: str, name: str) -> int:
         """Return the number of a dialogue, which may be new."""
-        known = self._store(
+        ((number,),) = self._store(
             "INSERT INTO dialogues (user, id) VALUES (?, ?)"
             " ON CONFLICT (user, id) DO UPDATE SET id = id RETURNING number",
             *(user, name),
         )
-        return int(known[0][0])
+        return int(number)
 
     def _insert(
         self,

@@ -240,13 +240,15 @@ class TurnIndex(StoredTurns):
             spoken_by: NDArray[np.bool_] = held["speaker"] == asked
             cosines = (self._vectors[: self._count] @ unit(vector[None])[0]).astype(np.float64)
             bm25 = self._words.scores(query, of)
-            words = with_beside(bm25, held["before"])
-            total = standard(cosines, of) + words + SPEAKER * spoken_by
+            before = np.ascontiguousarray(held["before"])
+            words = with_beside(bm25, before)
+            meaning = standard(cosines, of)
+            total = meaning + words + SPEAKER * spoken_by
             if reading.time:
                 total += TIME * reading.includes(held["moment"])
             # rounded, so that ties do not hang on the order of sums
             total = np.where(of, np.round(total, 5), -np.inf)
-            return Scored(of, held["before"], cosines, bm25, words, total, spoken_by, reading)
+            return Scored(of, before, cosines, meaning, bm25, words, total, spoken_by, reading)
 
     def _chosen(self, scope: Mapping[str, Any]) -> NDArray[np.bool_]:
         """Return which turns a search may find, (N,)."""
@@ -277,12 +279,11 @@ class TurnIndex(StoredTurns):
 
     def _hit(self, row: int, scored: Scored, probability: float | None, query: str) -> Hit:
         """Make a hit of a turn, with the turns before and after it."""
-        known = self._store(
-            "SELECT dialogue, turn, id, user, domains, role, text, speaker, turns.time"
+        ((number, place, name, user, *values),) = self._store(
+            "SELECT dialogue, turn, id, user, role, text, speaker, time"
             ' FROM turns JOIN dialogues ON number = dialogue WHERE "row" = ?',
             row,
         )
-        number, place, name, user, domains, *values = known[0]
         own = turn_of(*values)
         select = "SELECT role, text, speaker, time FROM turns WHERE dialogue = ? AND turn "
         before = self._store(f"{select} < ? ORDER BY turn DESC LIMIT 1", number, place)
@@ -291,7 +292,6 @@ class TurnIndex(StoredTurns):
             row=row,
             id=name,
             score=float(scored.total[row]),
-            domains=tuple(json.loads(domains or "[]")),
             text=own.content,
             time=own.time,
             user=user,

@@ -27,6 +27,7 @@ class Scored(NamedTuple):
     of: NDArray[np.bool_]  # which turns there are
     before: NDArray[np.int_]  # the row before each in its session, or -1
     cosines: Scores
+    meaning: Scores  # their standard scores
     bm25: Scores  # BM25
     words: Scores  # what the words add
     total: Scores  # with speaker and time; minus infinity for turns that are not there
@@ -39,7 +40,7 @@ def standard(scores: Scores, of: NDArray[np.bool_] | None = None) -> Scores:
 
     Mean and deviation are those of a mask (N,), if one is given.
     """
-    own = scores if of is None else scores[of]
+    own = scores if of is None or of.all() else scores[of]
     spread = own.std()
     result: Scores = (scores - own.mean()) / (spread if spread > 1e-6 else 1.0)
     return result
@@ -50,8 +51,8 @@ def with_beside(words: Scores, before: NDArray[np.int_]) -> Scores:
 
     ``before`` has the row of the turn before each in its session, or -1, (N,).
     """
-    later = np.flatnonzero(before >= 0)
-    scores = words.copy()
-    scores[later] += WORDS_BEFORE * words[before[later]]
+    follows = before >= 0
+    scores: Scores = words + WORDS_BEFORE * np.where(follows, words[before], 0.0)
+    later = np.flatnonzero(follows & (words > 0))
     scores[before[later]] += WORDS_AFTER * words[later]  # a turn is before one other at most
     return WORDS * scores

@@ -27,8 +27,8 @@ _TABLES = """
 BEGIN IMMEDIATE;
 CREATE TABLE IF NOT EXISTS record (value TEXT);
 CREATE TABLE IF NOT EXISTS dialogues (
-    number INTEGER PRIMARY KEY, user TEXT, id TEXT, digest TEXT, time TEXT, domains TEXT,
-    metadata TEXT, UNIQUE (user, id)
+    number INTEGER PRIMARY KEY, user TEXT, id TEXT, digest TEXT, metadata TEXT,
+    UNIQUE (user, id)
 );
 CREATE TABLE IF NOT EXISTS turns (
     "row" INTEGER PRIMARY KEY, version INTEGER, dialogue INTEGER, turn INTEGER, role TEXT,

@@ -85,7 +85,7 @@ def _scored(
         if question.before > len(index):
             index.add_turns(dialogue.turns[len(index) : question.before])
         scored = index.scored(question.text, vector)
-        beside = scored.total - standard(scored.cosines)
+        beside = scored.total - scored.meaning
         by_itself = (alone[: question.before] @ vector).astype(np.float64)
         yield "alone", question, by_itself
         yield "surroundings", question, scored.cosines
