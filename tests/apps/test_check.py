@@ -94,7 +94,6 @@ def test_every_bad_row_and_every_bad_line_of_transcripts(tmp_path):
             "/a.txt:3 got bytes th",
             "/c.txt:1 got no turn,",
             " roles: guessed A: user; B",
-            "/a.txt:1 left out a line before the first message",
         ),
     )
 

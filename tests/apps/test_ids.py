@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from openpyxl import load_workbook
 
 import hf_dialemb
-from hf_dialemb.apps.files.table_rows import plain_cell
+from hf_dialemb.apps.files.table_files import plain_cell
 from hf_dialemb.apps.flow.flow_folder import read_flow, write_flow
 from hf_dialemb.apps.search.embed import embed_file
 from hf_dialemb.data import load_dialogues, write_jsonl

@@ -11,8 +11,8 @@ from hf_dialemb import load_dialogues
 from hf_dialemb.apps.cli import main
 from hf_dialemb.apps.files.account import Account, texts_in
 from hf_dialemb.apps.files.findings import Notes
-from hf_dialemb.apps.files.json_files import find_in_records
 from hf_dialemb.apps.files.reading import find_own
+from hf_dialemb.apps.files.record_files import find_in_records
 
 NOTES = ["nobody has ever said these words", "and nobody will ever say these"]
 
@@ -73,7 +73,7 @@ def test_a_list_beside_another_is_named_with_its_words(tmp_path, capsys):
     assert "No problems" not in shown
     notes = Notes()
     list(find_own(path, notes))
-    assert notes.account.is_short
+    assert notes.account.remark()
     assert (
         main(["corpus", "convert", str(path), "--strict", "--output", str(tmp_path / "o.jsonl")])
         == 2

@@ -73,7 +73,7 @@ def test_missing_or_other_columns_are_read_and_mistakes_told(tmp_path):
     both = Dialogue((Turn("assistant", "Hi"), Turn("user", "Ho")))
     assert list(read_rows(folder, "train", ReadingOptions(roles="bot=assistant"))) == [both, HO]
     assert next(read_rows(folder, "train", ReadingOptions(roles="*=user"))).roles == ("user",)
-    bad = [{"role": "user", "content": None}]
+    bad = [{"role": None, "content": "Hi"}]
     folder = folder_of(tmp_path / "more", train=rows(messages=[BOT[1:], bad]))
     assert list(read_rows(folder, "train", ReadingOptions())) == [HO]
     reader = read_rows(folder, "train", ReadingOptions(strict=True))
@@ -141,23 +141,20 @@ def folder_of(path, **splits):
 def test_over_http(tmp_path, sample_dialogues):
     train, validation = to_dataset(sample_dialogues[:5]), to_dataset(sample_dialogues[5:7])
     folder_of(tmp_path / "calls", train=train, validation=validation)
-    folder_of(tmp_path / "words", train=rows(text=["Hi"], label=[1]))
     wanted = [
         *[("org/calls", split) for split in ("train", "dev", "all", "tset")],
         *[("org/calls:default", "validation"), ("org/calls:other", "train")],
-        *[("org/words", "train"), ("org/none", "train")],
+        ("org/none", "train"),
     ]
     with run_hub() as hub:
-        for name in ("calls", "words"):
-            hub.fill("datasets", f"org/{name}", tmp_path / name)
+        hub.fill("datasets", "org/calls", tmp_path / "calls")
         environment = hub.environment(tmp_path / "home")
         answers = printed_afresh(PROGRAM, json.dumps(wanted), environment=environment)
-    (train, dev, everything, split, default, other, words, none), problems = json.loads(answers)
+    (train, dev, everything, split, default, other, none), problems = json.loads(answers)
     assert train == [dialogue.to_json() for dialogue in sample_dialogues[:5]]
     assert dev == default == [dialogue.to_json() for dialogue in sample_dialogues[5:7]]
     assert everything == train + dev
     assert split == "org/calls: Unknown split 'tset'. Known: all, train, validation."
     assert "BuilderConfig 'other' not found. Available: ['default']" in other
-    assert "org/words: got no column with lists of messages (found: text, label)" in words
     assert re.search("doesn't exist on the Hub.*correct the id", none)
     assert problems == []

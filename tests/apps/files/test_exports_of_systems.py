@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from hf_dialemb import load_dialogues
-from hf_dialemb.apps.files import record_dialogues
+from hf_dialemb.apps.files import evidence
 from hf_dialemb.apps.files.findings import Notes
-from hf_dialemb.apps.files.json_files import find_in_records
+from hf_dialemb.apps.files.record_files import find_in_records
 from hf_dialemb.errors import InputError
 
 LINES = Path(__file__).with_name("files").joinpath("exports.jsonl").read_text(encoding="utf-8")
 EXAMPLES = [json.loads(line) for line in LINES.splitlines()]
-ROWS = record_dialogues.system_rows()
+ROWS = evidence.system_rows()
 NAMES = [f"{number}-{example['name']}" for number, example in enumerate(EXAMPLES)]
 
 
@@ -96,7 +96,7 @@ def test_a_row_is_there_only_where_the_engine_alone_fails(tmp_path, monkeypatch,
         expected = [("assistant", "Hello"), ("user", "Charged twice")]
         (dialogue,) = load_dialogues([file])
         assert [(turn.role, turn.content) for turn in dialogue.turns] == expected
-    monkeypatch.setattr(record_dialogues, "system_rows", lambda: others)
+    monkeypatch.setattr(evidence, "system_rows", lambda: others)
     failing = []
     if file is not None:
         (dialogue,) = load_dialogues([file])

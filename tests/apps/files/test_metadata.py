@@ -1,17 +1,11 @@
 """Facts about what else is known of a dialogue: it goes along wherever the dialogue goes."""
 
-import json
-
 import pandas as pd
-import pyarrow.parquet as pq
 
-from hf_dialemb import TurnIndex, find_topics, load_dialogues
-from hf_dialemb.apps.cli import main
+from hf_dialemb import load_dialogues
 from hf_dialemb.data import write_jsonl
 from hf_dialemb.data.hub_dataset import to_dataset
 from hf_dialemb.dialogue import Dialogue, Turn, metadata_columns
-
-MODEL = "dialogue-static"
 
 
 def calls(*metadata):
@@ -55,31 +49,3 @@ def test_other_columns_of_a_dataset_are_metadata(tmp_path):
     for source in (table, tmp_path / "c.parquet"):
         (dialogue,) = load_dialogues(source)
         assert dialogue.metadata == {"team": "cards", "score": 4}
-
-
-def test_embeddings_and_topics_have_it(tmp_path):
-    write_jsonl(CALLS, tmp_path / "c.jsonl")
-    words = ["embed", str(tmp_path / "c.jsonl"), "--model", MODEL]
-    assert main([*words, "--output", str(tmp_path / "c.parquet")]) == 0
-    table = pq.read_table(tmp_path / "c.parquet")
-    known = [json.loads(text) for text in table["metadata"].to_pylist()]
-    assert known == [dialogue.metadata for dialogue in CALLS]
-    find_topics(CALLS, MODEL, topics=1).save(tmp_path / "topics")
-    sheet = pd.read_excel(tmp_path / "topics/topics.xlsx", "conversations").fillna("")
-    assert sheet[["team", "score", "tags"]].values.tolist() == [
-        ["cards", 4, "vip; new"],
-        ["hotels", 2.5, ""],
-        ["", "", ""],
-    ]
-
-
-def test_an_index_is_filtered_by_it_and_learns_new_names():
-    index = TurnIndex(MODEL)
-    index.add(CALLS)
-    index.add(calls({}, {}, {}, {"channel": "chat", "score": 5}, {})[3:])
-    for scope, ids in (
-        ({"team": "cards"}, {"c0"}),
-        ({"score": [4, 5]}, {"c0", "c3"}),
-        ({"channel": "chat"}, {"c3"}),
-    ):
-        assert {hit.id for hit in index.search("parcel", 9, **scope)} == ids

@@ -120,23 +120,6 @@ def test_more_than_a_fifth_stops_with_reason_counts_and_form(tmp_path, good, bad
     assert good + bad == 1 or f"{path}: {bad} of {good + bad} cannot be read" in str(refused.value)
 
 
-def test_no_row_of_vectors_is_left_out():
-    encoder = hf_dialemb.load_encoder(MODEL)
-    chats = [[{"role": "user", "content": "Hi"}], [{"role": "user", "content": " "}]]
-    for wrong in (chats, [chats[0], [{"role": "user"}]]):
-        with pytest.raises(InputError, match=r"dialogues"):
-            encoder.encode(wrong)
-
-
-def test_in_python_a_remedy_is_an_argument():
-    chat = [{"role": "Ann", "content": "Hi"}, {"role": "Bob", "content": "Ho"}]
-    with pytest.raises(
-        InputError,
-        match=r"load_dialogues\(\.\.\., roles='Ann=user,Bob=assistant'\); with strict=True",
-    ):
-        load_dialogues([chat], strict=True)
-
-
 def test_functions_take_the_options_of_load_dialogues(tmp_path):
     rows = "".join(f"{number},Zoe,Where is my card?\n{number},Ann,Here\n" for number in range(6))
     path = write(tmp_path, {"d.csv": "call,who,words\n" + rows}) / "d.csv"

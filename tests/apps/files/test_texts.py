@@ -1,10 +1,7 @@
 """Texts lose markup, quoted mail, signatures and what a speaker repeats, and nothing else."""
 
-import builtins
-
 import pytest
 
-from hf_dialemb import InputError
 from hf_dialemb.apps.files.cleaning import Cleaning
 from hf_dialemb.apps.files.markup import has_markup, plain_text
 
@@ -254,37 +251,6 @@ def test_what_a_speaker_repeats_at_the_end_leaves():
     )
 
 
-@pytest.mark.parametrize(
-    "contents",
-    [
-        ["One\nPriya, Acme", "Two\nPriya, Acme"],
-        [f"{number}\nPriya, Acme" for number in range(3)]
-        + [f"more {number}" for number in range(4)],
-        ["Good morning\nHow can I help?"] * 3,
-    ],
-    ids=["twice", "seldom", "whole"],
-)
-def test_an_ending_that_is_rare_or_the_whole_stays(contents):
-    cleaned, _ = clean(*contents)
-    assert [text.splitlines()[0] for text in cleaned] == [text.splitlines()[0] for text in contents]
-    assert cleaned == contents or len(set(contents)) == 1
-
-
-def test_endings_are_counted_by_speaker():
-    texts = Cleaning()
-    messages = [
-        {"role": "agent", "name": name, "content": f"{name}\nThe desk"}
-        for name in ("Ann", "Bo", "Cy")
-    ]
-    for message in messages:
-        texts.see(message, True)
-    assert [texts.text(message, True) for message in messages] == [
-        "Ann\nThe desk",
-        "Bo\nThe desk",
-        "Cy\nThe desk",
-    ]
-
-
 def test_a_message_of_quotes_alone_keeps_them_without_marks():
     cleaned, remarks = clean("> My parcel is lost.\n> Soon?")
     assert cleaned == ["My parcel is lost.\nSoon?"]
@@ -319,19 +285,3 @@ def test_what_is_neither_mail_nor_markup_stays_to_the_character(content):
 )
 def test_markup_has_known_tags_that_are_closed(text, is_markup):
     assert has_markup(text) is is_markup
-
-
-def test_a_missing_reader_of_markup_is_a_sentence_with_the_remedy(monkeypatch):
-    real = builtins.__import__
-
-    def without(name, *more, **named):
-        if name.startswith("selectolax"):
-            raise ImportError(name)
-        return real(name, *more, **named)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    assert plain_text("AT&amp;T") == "AT&T"
-    with pytest.raises(
-        InputError, match=r'selectolax is missing; pip install "hf-dialemb\[apps\]"'
-    ):
-        plain_text("<p>Hi</p>")

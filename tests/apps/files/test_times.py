@@ -4,7 +4,6 @@ Every form reads back, the whole column decides, and what is not certain is told
 """
 
 import datetime
-import random
 import re
 from datetime import UTC, timedelta, timezone
 
@@ -200,7 +199,6 @@ DECIDED = [  # a column, and its days
     (["٤/٣/٢٠٢٤ ٣:٠٥ م", "١٤/٣/٢٠٢٤، ٣:٠٥ م"], ["2024-03-04", "2024-03-14"]),
     (["24/3/4 下午3:05", "24/3/14 下午3:05"], ["2024-03-04", "2024-03-14"]),
     (["24. 3. 4. 오후 3:05", "24. 11. 12. 오후 3:05"], ["2024-03-04", "2024-11-12"]),
-    (["24. 3. 25. 15:05", "24. 3. 26. 15:05"], ["2024-03-25", "2024-03-26"]),
     (["25/03/24 下午3:05", "26/03/24 下午3:05"], ["2024-03-25", "2024-03-26"]),
     (["01.02.23", "01.03.24"], ["2023-02-01", "2024-03-01"]),
     (["24. 3. 4. 15:05", "24. 11. 12. 15:05"], ["2024-03-04", "2024-11-12"]),
@@ -222,10 +220,10 @@ def test_the_whole_column_decides_on_one_order(values, days):
 
 
 OPEN = ["05/04/2024 10:00", "06/04/2024 10:00"]
-YEARS, SWAPPED = ["24-03-04", "24-03-16"], ["2024-04-05T00:00:00", "13/04/2024", "25/04/2024"]
+YEARS = ["24-03-04", "24-03-16"]
 MIXED = ["13/05/2024", "14/05/2024", "05/13/2024", "05/06/2024"]
 UNITS = ["1704103200", "1704103260000", "1704103320", 1704103380000000]
-NO_DAY = "which have no day"
+NO_DAY = "in which no day was read"
 DOUBTED = [  # a fact, a column, how it is read, their days, whether they sort, what is remarked
     (
         "it does not decide",
@@ -267,23 +265,13 @@ DOUBTED = [  # a fact, a column, how it is read, their days, whether they sort, 
     ),
     ("years or days", YEARS, "", "03-04 03-16", False, "as they may begin with the year"),
     ("days, as told", YEARS, "day-first", "03-24 03-24", True, ""),
-    ("swapped", SWAPPED, "", "04-05 04-13 04-25", False, "a spreadsheet swapped day and month"),
-    ("not swapped", [*SWAPPED, "2024-04-13"], "", "04-05 04-13 04-25 04-13", True, ""),
     ("several units", UNITS, "", "01-01 01-01 01-01 01-01", True, ""),
     ("seconds, no days", [0, 1520, 45293, 46100], "", "- - - -", True, NO_DAY),
     ("parts of seconds", ["0.0", "7.5", "45293.64"], "", "- - -", True, NO_DAY),
     ("counts", [700000, 20240102, 31230000], "", "- - -", True, NO_DAY),
     ("a second and a time", [5, 1704103200], "", "- -", True, NO_DAY),
-    ("an odd number", [UNITS[0]] * 9 + ["12"], "", "01-01 " * 9 + "-", True, "such as '12', which"),
-    (
-        "days of a spreadsheet",
-        ["45293", 45294.0],
-        "",
-        "01-02 01-03",
-        True,
-        "as a spreadsheet's days",
-    ),
-    ("a zone beside", ["2024-03-04T15:05", UNITS[0]], "", "03-04 01-01", True, "05', as UTC"),
+    ("an odd number", [UNITS[0]] * 9 + ["12"], "", "01-01 " * 9 + "-", True, "as '12', in which"),
+    ("days of a spreadsheet", ["45293", 45294.0], "", "01-02 01-03", True, ""),
 ]
 
 
@@ -322,20 +310,6 @@ def test_a_day_and_a_clock_of_two_columns_are_joined(day, clock, text):
     assert joined(day, clock) == text
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "10:30 2023-03-01",
-        "20230301 10:30",
-        "01.03.2023 10:30",
-        "10:30 AM 01.03.2023",
-        "10:30 1 Mar 2023",
-    ],
-)
-def test_joined_times_are_read_in_both_orders(text):
-    assert column(text) == (["2023-03-01T10:30:00"], True)
-
-
 # Forms by day, hour, noon and offset, as `strftime` writes them; those with numbers alone need a
 # 13th to decide.
 WRITTEN = r"""%Y-%m-%dT%H:%M:%S.%f|%Y-%m-%d %H:%M:%S|%Y/%m/%d %H:%M:%S|%Y.%m.%d %H:%M:%S
@@ -368,17 +342,6 @@ def test_any_moment_in_any_form_reads_back_where_the_column_decides(form, moment
     )
 
 
-@pytest.mark.parametrize(
-    "form", ["%d/%m/%Y %H:%M", "%m/%d/%Y %I:%M %p", "%d-%m-%Y", "%m-%d-%Y %H:%M:%S"]
-)
-@given(moments=st.lists(seconds, min_size=1, max_size=5))
-@settings(max_examples=40, deadline=None)
-def test_a_column_of_days_up_to_the_12th_never_sorts(form, moments):
-    moments = [moment.replace(day=min(moment.day, 12)) for moment in moments]
-    moments.append(datetime.datetime(2024, 3, 4))
-    assert not column(*(moment.strftime(form) for moment in moments))[1]
-
-
 @given(
     moment=seconds,
     minutes=st.integers(-14 * 60, 14 * 60),
@@ -398,42 +361,11 @@ def test_offsets_are_kept_and_any_unit_since_1970_gives_the_moment(moment, minut
     assert column(str(int(moment.timestamp()) * unit))[0] == [moment.isoformat()]
 
 
-def test_seconds_from_a_start_are_read_in_any_digits_and_with_commas():
-    assert [column(*texts)[0] for texts in (["0,5", "12,25"], ["²"], ["٣", "1.5"])] == [
-        ["", ""],
-        [""],
-        ["", ""],
-    ]
-    times = Times()
-    for text in ("0,5", "12,25", "٣"):
-        times.see(text)
-    assert [times.read(text).seconds for text in ("0,5", "12,25", "٣")] == [0.5, 12.25, 3.0]
-
-
 @given(value=st.text() | st.integers() | st.floats() | st.text("0123456789/.-: APM", max_size=20))
 @settings(max_examples=300, deadline=None)
 def test_no_value_fails_and_what_is_read_is_iso(value):
     (read,), _ = column(value)
     assert not read or 1901 <= datetime.datetime.fromisoformat(read).year <= 2100
-
-
-@given(
-    values=st.lists(
-        st.sampled_from(
-            [*OPEN, "13/04/2024", "04/13/2024", "2024-04-05", "23:59", "", "1704103200", "12"]
-        ),
-        max_size=8,
-    )
-)
-@settings(max_examples=100, deadline=None)
-def test_the_order_of_the_values_decides_nothing(values):
-    mixed = values.copy()
-    random.Random(0).shuffle(mixed)
-    (read, sorts), (again, still) = column(*values), column(*mixed)
-    assert (dict(zip(values, read, strict=True)), sorts) == (
-        dict(zip(mixed, again, strict=True)),
-        still,
-    )
 
 
 @pytest.mark.parametrize(
@@ -448,28 +380,3 @@ def test_the_names_of_months_are_those_of_the_unicode_locales(locale):
                     [f"2024-{number:02}-14T15:05:00"],
                     True,
                 ), name
-
-
-LOCALES = (
-    "en de fr es it pt nl ru ja zh ko sv da nb tr pt_PT en_GB en_CA en_IN en_ZA es_MX fr_CA de_AT"
-)
-# of which not every form is read
-OTHERS = "fi pl ar he el uk cs hu hr ro th hi vi af am ga sr zh_Hans_SG zh_Hant_HK"
-
-
-@pytest.mark.parametrize("locale", [*LOCALES.split(), *OTHERS.split()])
-@pytest.mark.parametrize("width", ["short", "medium", "long", "full"])
-def test_what_a_locale_writes_is_read_right_or_not_at_all(locale, width):
-    dates = pytest.importorskip("babel.dates")
-    moments = [
-        datetime.datetime(2024, *numbers, 5) for numbers in ((3, 25, 15), (3, 26, 0), (11, 14, 12))
-    ]
-    days = [dates.format_date(moment, width, locale=locale) for moment in moments]
-    clocks = [dates.format_time(moment, "short", locale=locale) for moment in moments]
-    texts = [f"{day} {clock}" for day, clock in zip(days, clocks, strict=True)]
-    read, sorts = column(*texts)
-    assert sorts
-    assert all(
-        iso in (None, moment.isoformat()) for iso, moment in zip(read, moments, strict=True)
-    ), texts
-    assert None not in read or locale in OTHERS.split(), texts

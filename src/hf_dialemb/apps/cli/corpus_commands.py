@@ -127,7 +127,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _convert(options: argparse.Namespace) -> None:
-    from ..files.json_files import check_target
+    from ..files.record_files import check_target
 
     if options.mask_names and not options.mask:
         raise InputError(

@@ -9,7 +9,7 @@ from typing import Any
 
 _LONG = 3  # words of a text that counts
 _LOST = 0.1  # of all words, from which on a file has not been read well
-_SHOWN = 3  # paths of the remainder that are named, and kinds of turns
+_SHOWN = 3  # paths of the remainder that are named
 
 REMEDY = "if that was said, say where with --columns 'messages=PATH,role=PATH,content=PATH'"
 
@@ -23,7 +23,6 @@ class Account:
         self.words: Counter[str] = Counter()  # "said" and "noted"
         self.left: Counter[str] = Counter()  # words by path
         self.texts: Counter[str] = Counter()  # texts by path
-        self.cleaned: Counter[str] = Counter()  # turns that cleaning left out, by what they were
 
     def keep(self, value: Any) -> None:
         """Know a text that is said, or a value that is named."""
@@ -39,9 +38,9 @@ class Account:
         self.said.clear()
         self.noted.clear()
 
-    def take(self, value: Any, path: str = "") -> None:
+    def take(self, value: Any) -> None:
         """Count the long texts in a record."""
-        for place, text in texts_in(value, path):
+        for place, text in texts_in(value, ""):
             count = text.count(" ") + 1
             if count < _LONG:
                 continue
@@ -49,12 +48,8 @@ class Account:
             if known in self.said or known in self.noted:
                 self.words["said" if known in self.said else "noted"] += count
             else:
-                self.add(place, count)
-
-    def add(self, path: str, words: int, texts: int = 1) -> None:
-        """Count words of a path that are lost."""
-        self.left[path] += words
-        self.texts[path] += texts
+                self.left[place] += count
+                self.texts[place] += 1
 
     @property
     def lost(self) -> float:
@@ -62,38 +57,30 @@ class Account:
         rest = self.left.total()
         return rest / max(rest + self.words.total(), 1)
 
-    @property
-    def is_short(self) -> bool:
-        """Whether more is lost than may be."""
-        return self.lost > _LOST
-
     def join(self, other: "Account") -> None:
         """Add the words of another source."""
         self.words += other.words
         self.left += other.left
         self.texts += other.texts
-        self.cleaned += other.cleaned
 
     def remark(self) -> str:
-        """Return a sentence about what is lost, with the remedy."""
+        """Return a sentence about what is lost, with the remedy; empty if it is little."""
         lost = "; ".join(self._paths())
         share = f"{self.lost:.0%} of all words of long texts"
-        return f"{share} are in no turn and no metadata: {lost}; {REMEDY}"
+        sentence = f"{share} are in no turn and no metadata: {lost}; {REMEDY}"
+        return sentence if self.lost > _LOST else ""
 
     def lines(self) -> list[str]:
-        """Return the account in at most five lines; none without words."""
+        """Return the account in at most four lines; none without words."""
         total = self.left.total() + self.words.total()
         if not total:
             return []
         spoken, noted = self.words["said"], self.words["noted"]
-        lines = [
+        whole = (
             f"Words of long texts: {total:,}; in turns, names and metadata {spoken:,}, left out "
             f"for a reason {noted:,}, lost {self.left.total():,} ({self.lost:.0%})"
-        ]
-        if self.cleaned:
-            kinds = (f"{count:,} {what}" for what, count in self.cleaned.most_common(_SHOWN))
-            lines.append(f"  Turns that cleaning left out: {'; '.join(kinds)}")
-        return lines + [f"  {line}" for line in self._paths()]
+        )
+        return [whole, *(f"  {line}" for line in self._paths())]
 
     def _paths(self) -> list[str]:
         total = self.left.total() + self.words.total()

@@ -16,7 +16,6 @@ from ...errors import InputError
 from .findings import Draft, Notes, Problem, message_of
 from .joining import joined
 from .text_encoding import is_text, text_of
-from .times import Times
 from .transcripts import NOT_TEXT, doubt, line_of, transcript
 
 Message = dict[str, Any]
@@ -33,35 +32,14 @@ def transcripts(path: Path, notes: Notes) -> Iterator[Draft]:
         if file.suffix.lower() not in TRANSCRIPTS:
             continue
         inner = file.relative_to(path if is_folder else path.parent)
-        id = inner.with_suffix("").as_posix()
-        problems = []
-        if not is_text(id):
-            fault = "got a file name that is not UTF-8, expected text; rename the file"
-            problems.append(Problem(f"{file}:1", fault))
         read = transcript if file.suffix.lower() == ".txt" else _captions
         try:
             draft = read(file, notes)
         except InputError as error:
             sentence = str(error).removeprefix(f"{file}: ")
             draft = Draft(f"{file}:1", "", (), problems=(Problem(f"{file}:1", sentence),))
-        yield replace(
-            draft,
-            id=id,
-            domains=(inner.parent.name,) if inner.parent.name else (),
-            times=_times_of(draft, notes) if is_folder else None,
-            problems=(*draft.problems, *problems),
-        )
-
-
-def _times_of(draft: Draft, notes: Notes) -> Times | None:
-    """Return the times of a file of a folder.
-
-    None where only the other files may show their order.
-    """
-    times = Times(notes.options.dates)
-    for message in draft.messages:
-        times.see(message.get("time", ""))
-    return None if any(severity == "guess" for severity, _ in times.remarks()) else times
+        domains = (inner.parent.name,) if inner.parent.name else ()
+        yield replace(draft, id=inner.with_suffix("").as_posix(), domains=domains)
 
 
 def _captions(path: Path, notes: Notes) -> Draft:
@@ -115,8 +93,6 @@ def _pieces(path: Path, notes: Notes) -> Iterator[Message]:
     again = [False, *(bool(old and new and old[-1] == new[0]) for old, new in pairwise(spoken))]
     # as automatic captions do: a line moves up, and comes again
     rolls = sum(again) * 2 > len(cues)
-    if rolls:
-        notes.add("left out lines that captions repeat from the one before", str(path))
     for cue, voices, repeats in zip(cues, spoken, again, strict=False):
         for speaker, text in voices[rolls and repeats :]:
             known = {"role": str(speaker), "speaker": speaker, "channel": None, "start": cue.start}

@@ -33,33 +33,25 @@ SAY = (
 def parse_columns(text: str | None) -> dict[str, str]:
     """Parse the user's description of fields: columns of a table, or paths in records."""
     columns: dict[str, str] = {}
-    pairs = text.split(",") if text else []
-    for pair in pairs:
+    for pair in text.split(",") if text else ():
         name, equals, column = (part.strip() for part in pair.partition("="))
-        if not equals or not column:
+        if not equals or not column or name in columns:
             raise InputError(
-                f"columns: got {pair.strip()!r}, expected FIELD=NAME, as in 'id=call,role=speaker'"
+                f"columns: got {pair.strip()!r}, expected FIELD=NAME, each once, as in "
+                "'id=call,role=speaker'"
             )
         if name not in _FIELDS:
             raise unknown_name("field in columns", name, _FIELDS)
-        if name in columns:
-            raise InputError(
-                f"columns: got {name} twice, expected it once; leave one of the two out"
-            )
         columns[name] = column
     is_wide = not columns.keys().isdisjoint(SIDES)
     needed = set(SIDES if is_wide else _NEEDED)
-    numbered = list(filter(is_number, columns.values()))
-    if is_wide and (needed - columns.keys() or columns.keys() & {"role", "content"}):
-        problem = "user and assistant together, without role and content"
-    elif numbered and (needed - columns.keys() or len(numbered) < len(columns)):
-        problem = (
-            "numbers for id, role and content and no name beside them, or names only; as in "
-            "'id=1,role=2,content=3'"
+    numbers = sum(map(is_number, columns.values()))
+    if (is_wide or numbers) and (needed - columns.keys() or numbers not in (0, len(columns))):
+        raise InputError(
+            f"columns: got {text!r}, expected user and assistant together, or numbers for id, role "
+            "and content and no name beside them"
         )
-    else:
-        return columns
-    raise InputError(f"columns: got {text!r}, expected {problem}")
+    return columns
 
 
 def is_number(name: str) -> bool:
@@ -128,9 +120,8 @@ def starts_among(filled: Mapping[str, list[Any]]) -> list[str]:
     starts = []
     for path, values in filled.items():
         flat = [value[0] if isinstance(value, list) and value else value for value in values]
-        if path == "timestamp" and flat == values:
-            continue
-        if (path == "timestamp" or _START.fullmatch(path)) and all(map(_is_offset, flat)):
+        is_named = flat != values if path == "timestamp" else _START.fullmatch(path)
+        if is_named and all(map(_is_offset, flat)):
             starts.append(path)
     return starts
 
@@ -140,7 +131,6 @@ def _is_offset(value: Any) -> bool:
     text = str(value).removesuffix("s")
     if re.fullmatch(r"\d\d?:\d\d(:\d\d)?([.,]\d+)?", text):
         return True
-    if not re.fullmatch(r"\d+(\.\d+)?", text):
-        return False
-    is_round = isinstance(value, float | int) and float(text) % 1000 == 0
-    return float(text) < (1e14 if is_round else 1e8)
+    is_round = isinstance(value, float | int) and float(value) % 1000 == 0
+    is_number = re.fullmatch(r"\d+(\.\d+)?", text) is not None
+    return is_number and float(text) < (1e14 if is_round else 1e8)

@@ -6,11 +6,14 @@ these.
 """
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+from ...hooks import entries
 from .columns import name_rank, starts_among
 from .roles import PROGRAMS, WELL_KNOWN
 
@@ -83,8 +86,6 @@ class Layout:
     day: str = ""  # the day, beside a time of day
     domain: str = ""
     acts: str = ""
-    choice: str = ""  # what rows were read as, with the evidence, where names are unusual
-    rival: str = ""  # another field of texts that fits as well
     divides: bool = False  # whether the group tells dialogues apart, and is no channel
     is_flat: bool = False  # whether the objects are rows of texts
     is_markup: bool = False  # whether the texts are HTML
@@ -146,15 +147,19 @@ def columns_of(items: Sequence[Record]) -> dict[str, list[Any]]:
     return columns
 
 
-def layout_of(
-    items: Sequence[Record],
-    rows: Sequence[Mapping[str, Any]] = (),
-    given: Mapping[str, str] | None = None,
-) -> Layout:
+@cache
+def system_rows() -> list[dict[str, Any]]:
+    """Return the rows of systems whose own words say too little, those of other packages first."""
+    text = Path(__file__).with_name("systems.toml").read_text(encoding="utf-8")
+    outside = [row for entry in entries("forms").values() for row in entry.load()]
+    return [*outside, *tomllib.loads(text)["systems"]]
+
+
+def layout_of(items: Sequence[Record], given: Mapping[str, str] | None = None) -> Layout:
     """Choose the fields of objects by a sample of them, but for those that are given."""
     flat = [dict(flattened(item)) for item in items]
     filled = columns_of(items)
-    row = next((row for row in rows if all(_has(filled, path) for path in row["has"])), {})
+    row = next((row for row in system_rows() if all(_has(filled, at) for at in row["has"])), {})
     chosen = {field: [path] for field, path in (given or {}).items()}
     text = chosen.get("content") or row.get("text") or _texts(filled)
     spoken = [item for item in flat if any(item.get(path) not in _EMPTY for path in text)]
@@ -165,7 +170,6 @@ def layout_of(
         role = [] if opaque else role
     names = row.get("name_at") or _ranked("name", _scalars(spoken, text), role[:1])
     starts = row.get("start") or starts_among(filled)
-    kinds = [path for path in filled if KINDS.fullmatch(path) and path not in role]
     named = names or [path for path in ("name",) if path in filled and path not in role]
     texts = [str(value_at(item, text)) for item in spoken]
     return Layout(
@@ -175,14 +179,14 @@ def layout_of(
         time=chosen.get("time") or row.get("time") or _ranked("time", filled, [*text, *starts]),
         group=chosen.get("id") or row.get("group") or _groups(filled, len(spoken)),
         thread=row.get("thread", ()),
-        kinds=kinds,
+        kinds=[path for path in filled if KINDS.fullmatch(path) and path not in role],
         start=starts,
         channel=[path for path in filled if _CHANNEL.fullmatch(path)],
         parent=next((name for name in _PARENTS if name in filled), ""),
         flags=flags,
         row=row,
         is_markup=len(list(filter(_TAG.search, texts))) > _MARKED * len(texts),
-        is_recording=bool(starts) or text[:1] == ["transcript"],
+        is_recording=bool(starts) or any(path.endswith("transcript") for path in text[:1]),
         system_speaks=_system_speaks([str(value_at(item, role)).lower() for item in spoken]),
     )
 
@@ -199,25 +203,25 @@ def words_of(value: Any) -> float:
 
 
 def _texts(filled: Mapping[str, list[Any]]) -> list[str]:
-    ranked: list[tuple[bool, int, int, int, str]] = []
-    for path, values in filled.items():
-        parts = [value for value in values if isinstance(value, str | list | Mapping)]
-        rank = name_rank("content", path)
-        lists = [value for value in parts if not isinstance(value, str)]
-        if rank is None or 2 * len(parts) < len(values) or rank > 8 or (rank > 7 and lists):
-            continue
-        if any(isinstance(value, list) and _are_messages(value) for value in lists):
-            continue
-        if all(isinstance(value, str) and _is_address(value) for value in parts):
-            continue
-        if all(isinstance(value, str) and is_whole(value) for value in parts):
-            continue
-        if not EARLIER.search(path):
-            ranked.append(
-                (_MARKUP.search(path) is not None, rank, path.count("/"), len(ranked), path)
-            )
+    ranked = sorted(
+        (_MARKUP.search(path) is not None, name_rank("content", path) or 0, path.count("/"), at)
+        for at, (path, values) in enumerate(filled.items())
+        if _may_be_text(path, values)
+    )
+    paths = list(filled)
     inner = [path for path in filled if _texts_within(filled[path])]
-    return [ranking[-1] for ranking in sorted(ranked)] or inner or _longest(filled)
+    return [paths[rank[-1]] for rank in ranked] or inner or _longest(filled)
+
+
+def _may_be_text(path: str, values: Sequence[Any]) -> bool:
+    rank = name_rank("content", path)
+    parts = [value for value in values if isinstance(value, str | list | Mapping)]
+    lists = [value for value in parts if not isinstance(value, str)]
+    if rank is None or rank > (7 if lists else 8) or 2 * len(parts) < len(values):
+        return False
+    is_other = any(map(_are_messages, lists)) or EARLIER.search(path) is not None
+    is_said = not all(isinstance(value, str) and is_whole(value) for value in parts)
+    return is_said and not is_other and not all(map(_is_address, parts))
 
 
 def _longest(filled: Mapping[str, list[Any]]) -> list[str]:
@@ -246,9 +250,9 @@ def _texts_within(values: list[Any]) -> str:
     return ""
 
 
-def _are_messages(items: Sequence[Any]) -> bool:
+def _are_messages(items: Any) -> bool:
     """Return whether a list is of messages, not of parts of one."""
-    first = items[0] if items else None
+    first = items[0] if isinstance(items, list) and items else None
     if not isinstance(first, Mapping):
         return False
     fields = dict(flattened(first))

@@ -5,6 +5,7 @@ Reading and checking agree by them on what is malformed.
 
 import logging
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -18,7 +19,7 @@ from ...errors import InputError
 from .account import REMEDY, Account
 from .cleaning import Cleaning
 from .roles import IGNORE, REST, WELL_KNOWN, RoleMap
-from .times import Moment, Times
+from .times import Times
 
 logger = logging.getLogger(__name__)
 
@@ -86,7 +87,6 @@ class Draft:
         metadata: What else is known of it.
         mail: Whether quoted mail and signatures leave the texts.
         pause: The pause that ends a conversation, where the file does not say.
-        times: The times of its file, where this decides by itself and the source is a folder.
         is_apart: Whether others lie between its messages in the file.
     """
 
@@ -99,7 +99,6 @@ class Draft:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     mail: bool = False
     pause: timedelta | None = None
-    times: Times | None = None
     is_apart: bool = False
 
 
@@ -116,9 +115,8 @@ class Notes:
         self.times = Times(self.options.dates)
         self.cleaning = Cleaning(self.options.raw)
         self.account = Account()
-        self._places: dict[str, list[str]] = {}  # by kind
-        self._first: dict[str, Problem] = {}
-        self._counts: dict[str, int] = {}
+        self._first: dict[str, list[Problem]] = {}  # by kind
+        self._counts = Counter[str]()
 
     def forget(self, place: str) -> None:
         """End a file of several; the next one's speakers, times and texts decide themselves."""
@@ -132,7 +130,7 @@ class Notes:
 
     def see(self, draft: Draft) -> None:
         """Take a dialogue into account, before any is read."""
-        spoken = [message for message in draft.messages if str(message["content"]).strip()]
+        spoken = [message for message in draft.messages if str(message.get("content", "")).strip()]
         self.roles.count(str(message["role"]) for message in spoken)
         self.times.see(draft.time)
         for message in spoken:
@@ -146,7 +144,6 @@ class Notes:
     def leave(self, what: str, place: str) -> None:
         """Note what cleaning left out at a place."""
         self.add(f"left out {what}", place)
-        self.account.cleaned[what] += 1
 
     def guess(self, sentence: str, place: str) -> None:
         """Note what was taken although it could be read otherwise.
@@ -157,12 +154,10 @@ class Notes:
 
     def put(self, problem: Problem) -> None:
         """Note a problem."""
-        kind = problem.kind
-        self._first.setdefault(kind, problem)
-        self._counts[kind] = self._counts.get(kind, 0) + 1
-        places = self._places.setdefault(kind, [])
-        if len(places) < _EXAMPLES:
-            places.append(problem.place)
+        self._counts[problem.kind] += 1
+        first = self._first.setdefault(problem.kind, [])
+        if len(first) < _EXAMPLES:
+            first.append(problem)
 
     def problems(self, place: str) -> list[Problem]:
         """Return one problem for each kind.
@@ -170,11 +165,13 @@ class Notes:
         Those that came several times are at ``place``, with examples.
         """
         problems = []
-        for kind, problem in self._first.items():
-            if (count := self._counts[kind]) > 1:
+        for kind, (problem, *more) in self._first.items():
+            if more:
+                count = self._counts[kind]
                 sign = ", such as" if count > _EXAMPLES else ":"
-                where = f"{count:,} times{sign} {', '.join(self._places[kind])}"
-                problem = replace(problem, place=place, message=f"{problem.message} ({where})")
+                places = ", ".join(example.place for example in (problem, *more))
+                message = f"{problem.message} ({count:,} times{sign} {places})"
+                problem = replace(problem, place=place, message=message)
             problems.append(problem)
         return problems
 
@@ -188,10 +185,8 @@ class Notes:
             for name in self.roles.given
             if name not in {*self.roles.met, REST}
         ]
-        if self.account.is_short:
-            problems.append(Problem(place, self.account.remark(), "warning"))
-        if sentence := self.roles.guess():
-            problems.append(Problem(place, sentence, "guess"))
+        more = ((self.account.remark(), "warning"), (self.roles.guess(), "guess"))
+        problems += [Problem(place, sentence, severity) for sentence, severity in more if sentence]
         return problems + self.problems(place)
 
 
@@ -199,18 +194,10 @@ Drafts = Callable[[Notes], Iterable[Draft]]
 """Reads the dialogues of a source; it may be called several times."""
 
 
-def message_of(
-    place: str, speaker: str, content: str, name: str = "", acts: Sequence[str] = ()
-) -> dict[str, Any]:
+def message_of(place: str, speaker: str, content: str) -> dict[str, Any]:
     """Make a message of a speaker with a name; a name that only says the role is not kept."""
-    called = (name or speaker).strip()
-    return {
-        "role": speaker,
-        "content": content,
-        "name": "" if called.casefold() in WELL_KNOWN else called,
-        "dialogue_acts": acts,
-        "place": place,
-    }
+    name = "" if speaker.strip().casefold() in WELL_KNOWN else speaker.strip()
+    return {"role": speaker, "content": content, "name": name, "place": place}
 
 
 def from_drafts(drafts: Drafts, notes: Notes) -> Iterator[Finding]:
@@ -221,28 +208,24 @@ def from_drafts(drafts: Drafts, notes: Notes) -> Iterator[Finding]:
         if draft.problems:
             yield Finding(draft.place, id=str(draft.id), problems=draft.problems)
             continue
+        begun = notes.times.read(draft.time)
         parts = list(_by_pauses(_in_order(draft, notes), draft, notes)) or [[]]
         for number, messages in enumerate(parts, start=1):
             id = draft.id if number == 1 else f"{draft.id}#{number}"
-            time = _moment(draft, draft.time, notes) if number == 1 else None
+            time = begun.iso if begun and number == 1 else ""
             yield from _finding(replace(draft, id=id, messages=messages, time=time), notes)
-
-
-def _moment(draft: Draft, time: Any, notes: Notes) -> Moment | None:
-    return (draft.times or notes.times).read(time)
 
 
 def _in_order(draft: Draft, notes: Notes) -> list[dict[str, Any]]:
     """Clean texts, read times, and sort by time; turns without one stay behind the turn before."""
     messages: list[dict[str, Any]] = []
     latest = float("-inf")
-
     for message in notes.cleaning.turns(draft.messages, draft.mail, notes.leave):
-        moment = _moment(draft, message.get("time"), notes)
+        moment = notes.times.read(message.get("time"))
         latest = moment.seconds if moment else latest
         time = moment.iso if moment else ""
         messages.append({**message, "time": time, "moment": moment, "key": latest})
-    if not (draft.times or notes.times).sorts:
+    if not notes.times.sorts:
         return messages
     ordered = sorted(messages, key=lambda message: message["key"])
     if any(first is not second for first, second in zip(messages, ordered, strict=True)):
@@ -254,32 +237,34 @@ def _by_pauses(
     messages: list[dict[str, Any]], draft: Draft, notes: Notes
 ) -> Iterator[list[dict[str, Any]]]:
     """Split where the pause is longer than ``--gap`` says, or the form by itself."""
+    gap = notes.options.gap
     pause = notes.options.pause or draft.pause
     longest = pause.total_seconds() if pause else float("inf")
-    may_begin_again = draft.is_apart and not draft.mail and not notes.options.gap
-    latest = None
+    may_begin_again = draft.is_apart and not (draft.mail or gap)
+    sentence = ""
     part: list[dict[str, Any]] = []
+    latest = None
     for message in messages:
         moment = message["moment"]
-        if moment and latest is not None and moment.seconds - latest > longest:
-            if not notes.options.gap:
-                notes.guess(
-                    f"split at pauses of more than {pause}; say --gap 1h, or another time, where "
-                    "that is wrong",
-                    draft.place,
-                )
+        passed = moment.seconds - latest if moment and latest is not None else 0
+        if passed > longest:
             yield part
             part = []
-        elif may_begin_again and moment and latest is not None and moment.seconds > latest + _LONG:
-            notes.guess(
+            sentence = (
+                f"split at pauses of more than {pause}; say --gap 1h, or another time, where "
+                "that is wrong"
+            )
+        elif may_begin_again and passed > _LONG:
+            sentence = (
                 "took turns of one id as one dialogue, though others and more than 8 hours lie "
-                "between them; if ids begin again, say --gap 4h",
-                draft.place,
+                "between them; if ids begin again, say --gap 4h"
             )
         latest = moment.seconds if moment else latest
         part.append(message)
     if part:
         yield part
+    if sentence and not gap:
+        notes.guess(sentence, draft.place)
 
 
 def _finding(draft: Draft, notes: Notes) -> Iterator[Finding]:
@@ -298,30 +283,20 @@ def _finding(draft: Draft, notes: Notes) -> Iterator[Finding]:
         if message["role"] != ROLES[1] and message.get("name") in assisting:
             message["name"] = ""
     times = (message["time"] for message in kept if message["time"])
-    yield from_record(
-        draft.place,
-        {
-            "id": draft.id,
-            "messages": kept,
-            "domains": draft.domains,
-            "time": draft.time.iso if draft.time else next(times, ""),
-            "metadata": draft.metadata,
-        },
-    )
+    record = {"id": draft.id, "messages": kept, "domains": draft.domains}
+    record |= {"time": draft.time or next(times, ""), "metadata": draft.metadata}
+    yield from_record(draft.place, record)
 
 
 def from_record(place: str, record: Any) -> Finding:
     """Read one dialogue of chat messages."""
     try:
         dialogue = Dialogue.from_json(record)
-    except InputError as error:
+    except (InputError, RecursionError) as error:
         fault = str(error)
-    except RecursionError:
-        fault = "got lists in lists too deep to be read, expected messages"
-    else:
-        return Finding(place, dialogue, dialogue.id)
-    fault = fault if ";" in fault else f"{fault}; repair the record"
-    return Finding(place, problems=(Problem(place, fault),))
+        fault = fault if ";" in fault else f"{fault}; repair the record"
+        return Finding(place, problems=(Problem(place, fault),))
+    return Finding(place, dialogue, dialogue.id)
 
 
 def distinct(
@@ -352,12 +327,9 @@ def with_remarks(findings: Iterable[Finding], notes: Notes, place: str | Path) -
     """End with a finding that has the remarks of the whole source; if strict, with an error."""
     yield from findings
     remarks = notes.remarks(str(place))
-    if notes.options.strict:
-        for remark in remarks:
-            if remark.severity == "guess":
-                raise InputError(f"{remark}; with --strict nothing is guessed")
-            if remark.message.endswith(REMEDY):
-                raise InputError(f"{remark}; with --strict nothing is lost")
+    for remark in remarks if notes.options.strict else ():
+        if remark.severity == "guess" or remark.message.endswith(REMEDY):
+            raise InputError(f"{remark}; with --strict nothing is guessed or lost")
     yield Finding(str(place), remarks=tuple(remarks))
 
 

@@ -1,10 +1,8 @@
 """Objects in memory and rows on the Hub, in any form in which people have their conversations."""
 
-import re
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from functools import partial
-from itertools import chain, groupby, islice
+from itertools import chain, islice
 from typing import Any
 
 from ...data.conversations import conversation_fault
@@ -13,10 +11,9 @@ from ...data.reading_options import ReadingOptions
 from ...dialogue import Dialogue
 from ...errors import InputError
 from .findings import Finding, Notes, dialogues, distinct, from_drafts, with_remarks
-from .json_files import find_in_records
 from .record_dialogues import RecordDrafts
+from .record_files import find_in_records
 
-_OPTIONS = "columns|roles|dates|gap|sheet"  # that take a value
 _SURVEYED = 1000  # rows that decide who speaks, and how times are written
 
 
@@ -25,11 +22,12 @@ def read_objects(
 ) -> list[Dialogue]:
     """Read dialogues in memory, or the rows of a table; if ``strict``, leave none out."""
     notes, place = Notes(options), "dialogues"
-    findings = with_remarks(_in_list(items, notes, rows), notes, place)
-    try:
-        return list(dialogues(map(_finding_in_python, findings), place, notes, strict=strict))
-    except InputError as error:
-        raise InputError(_in_python(str(error))) from None
+    records = [
+        (f"dialogues[{number}]", item if rows else _record(item))
+        for number, item in enumerate(items)
+    ]
+    findings = find_in_records(partial(iter, records), "the table", notes) if records else ()
+    return list(dialogues(with_remarks(findings, notes, place), place, notes, strict=strict))
 
 
 def read_rows(identifier: str, split: str, options: ReadingOptions) -> Iterator[Dialogue]:
@@ -43,47 +41,19 @@ def find_in_hub_dataset(identifier: str, split: str, notes: Notes) -> Iterator[F
     rows = hub_rows(identifier, split, notes.options.revision, notes.options.token)
     first = list(islice(rows, _SURVEYED))  # a stream is read once: its first rows stand for all
     passes = chain([first, first, first], [chain(first, rows)])
-    drafts = RecordDrafts(lambda: next(passes), identifier)
-    if drafts.header:
-        columns = ", ".join(drafts.header)
-        remedy = (
-            "give the .parquet files of a dataset whose rows are turns, or rename or convert yours"
-        )
+    drafts = RecordDrafts(lambda: next(passes), identifier, {})
+    if drafts.rows:
         raise InputError(
-            f"{identifier}: got no column with lists of messages (found: {columns}); {remedy}"
+            f"{identifier}: got rows that are turns, expected a column with lists of messages; "
+            "give the .parquet files of the dataset, or rename or convert yours"
         )
     findings = distinct(from_drafts(drafts, notes), identifier, "rows with messages", notes)
     return with_remarks(findings, notes, identifier)
 
 
-def _in_list(items: Iterable[Any], notes: Notes, rows: bool) -> Iterator[Finding]:
-    """Read dialogues that stand together as one file."""
-    placed = ((f"dialogues[{number}]", item) for number, item in enumerate(items))
-    for made, group in groupby(placed, key=lambda pair: isinstance(pair[1], Dialogue)):
-        if made:
-            yield from (Finding(place, item) for place, item in group)
-            continue
-        records = [(place, item if rows else _record(item)) for place, item in group]
-        yield from find_in_records(partial(iter, records), "the table", notes)
-
-
 def _record(item: Any) -> Any:
     """Return what `find_in_records` reads, or an `InputError` in its place."""
+    if isinstance(item, Dialogue):
+        return item.to_json()
     fault = conversation_fault(item)
     return InputError(fault) if fault else item
-
-
-def _finding_in_python(finding: Finding) -> Finding:
-    remarks = (replace(remark, message=_in_python(remark.message)) for remark in finding.remarks)
-    return replace(finding, remarks=tuple(remarks))
-
-
-def _in_python(sentence: str) -> str:
-    """Write options of the command line as arguments."""
-    sentence = re.sub(rf"--({_OPTIONS}) '([^']*)'|--({_OPTIONS}) ([\w-]+)", _argument, sentence)
-    return re.sub(r"--(strict|raw)\b", r"\1=True", sentence)
-
-
-def _argument(option: re.Match[str]) -> str:
-    name, value = filter(None, option.groups())
-    return f"load_dialogues(..., {name}={value!r})"

@@ -1,15 +1,23 @@
-"""Turns of the pieces of a recording."""
+"""What is put together: pieces of a recording, branches, and histories that come again."""
 
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from .evidence import Layout, Record, value_at
 from .findings import Notes
+
+Message = dict[str, Any]
 
 # Chinese and Japanese characters stand without spaces
 _FULL = re.compile("[\u3000-\u9fff\uff00-\uffef]")
 _MARKS = re.compile(r"[.,;:!?…。？！]+")
+_ENDS = tuple(".?!。？！")
 _SECONDS = re.compile(r"[\d.]+s?")
+
+IDS = ("id", "uuid", "messageId", "message_id", "post/id")
+"""Names of a message's id."""
 
 
 def spaced(first: str, second: str) -> str:
@@ -34,12 +42,22 @@ def joined(place: str, pieces: Iterable[dict[str, Any]], notes: Notes) -> list[d
             "people apart, transcribe it with diarization (whisperx --diarize)",
             place,
         )
-        return [
-            {**piece, "role": "speaker", "content": piece["content"].strip()} for piece in pieces
-        ]
-    if "channel" in keys and all(_SECONDS.fullmatch(str(piece.get("start"))) for piece in pieces):
-        # often one channel is behind the other
-        pieces.sort(key=lambda piece: float(str(piece["start"]).rstrip("s")))
+        whole: list[dict[str, Any]] = []
+        are_words = not any(" " in piece["content"].strip() for piece in pieces)
+        for piece in pieces:
+            if are_words and whole and not whole[-1]["content"].endswith(_ENDS):
+                whole[-1]["content"] = spaced(whole[-1]["content"], piece["content"])
+            else:
+                text = piece["content"].strip()
+                whole.append({**piece, "role": "speaker", "content": text})
+        return whole
+    if "channel" in keys:
+        begun = 0.0
+        for piece in pieces:  # often one channel is behind the other
+            if _SECONDS.fullmatch(str(piece.get("start"))):
+                begun = float(str(piece["start"]).rstrip("s"))
+            piece["start"] = begun
+        pieces.sort(key=lambda piece: float(piece["start"]))
     turns: list[dict[str, Any]] = []
     for piece in pieces:
         role = _role(piece, keys)
@@ -66,6 +84,39 @@ def _role(piece: dict[str, Any], keys: list[str]) -> str:
     labels = [(key, str(piece[key])) for key in keys if piece.get(key) is not None]
     if not labels:
         return ""
-    if piece["role"] != str(piece.get("speaker")):
-        return str(piece["role"])
     return " ".join(f"{key} {label}" if label.isdecimal() else label for key, label in labels)
+
+
+def on_path(items: Sequence[Record], layout: Layout, last: Any = None) -> Iterator[Record]:
+    """Yield the messages that lead to the last one where there are branches, else all of them."""
+    nodes = {str(value_at(item, IDS)): item for item in items} if layout.parent else {}
+    parents = {name: str(item.get(layout.parent)) for name, item in nodes.items()}
+    children = Counter(parent for parent in parents.values() if parent in nodes)
+    has_branches = last is not None or max(children.values(), default=0) > 1
+    if not has_branches or "None" in nodes or len(nodes) < len(items):
+        yield from items
+        return
+    place = str(last) if last else next(reversed(nodes))
+    path: list[str] = []
+    while place in nodes and place not in path:
+        path.append(place)
+        place = parents[place]
+    yield from (nodes[name] for name in reversed(path))
+    for name in nodes.keys() - set(path):
+        yield {"left_out": "a message of a branch that was abandoned", "raw": nodes[name]}
+
+
+def continued(before: list[Message], latest: list[Message]) -> list[Message]:
+    """Return messages and those after them, which may begin with a history of earlier ones."""
+
+    def keys(messages: list[Message]) -> list[Any]:
+        spoken = (message for message in messages if "left_out" not in message)
+        return [(str(message["role"]), message["content"]) for message in spoken]
+
+    old, new = keys(before), keys(latest)
+    if new and new == old[: len(new)]:
+        return before
+    sizes = range(min(len(old), len(new)), 0, -1)
+    shared = next((size for size in sizes if old[-size:] == new[:size]), 0)
+    places = [place for place, message in enumerate(latest) if "left_out" not in message]
+    return before + latest[places[shared - 1] + 1 if shared else 0 :]

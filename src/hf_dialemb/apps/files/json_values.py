@@ -69,10 +69,7 @@ def _nested(value: Record) -> dict[str, Any]:
             if not isinstance(place.get(step), dict):
                 place[step] = {}
             place = place[step]
-        if isinstance(place.get(last), dict) and isinstance(inner, Mapping):
-            place[last] |= inner
-        else:
-            place[last] = inner
+        place[last] = inner
     return nested
 
 

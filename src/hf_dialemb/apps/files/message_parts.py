@@ -9,7 +9,6 @@ from typing import Any
 
 from .columns import name_rank, word_list
 from .evidence import Layout, Record, flattened, is_known, is_program, value_at
-from .findings import Notes
 from .joining import spaced
 from .roles import WELL_KNOWN
 
@@ -17,39 +16,25 @@ Message = dict[str, Any]
 _SAID = frozenset(word_list("parts_said"))  # types of parts
 _TYPES = ("type", "content_type", "part_kind")
 _WITHIN = word_list("within")
-_PARTS = (  # from words in the type of a part to what it is, the first that fits
-    (r"result|tool.?resp|call.?output|function.?resp|execution", "a result of a tool"),
-    (r"tool|function|call|code|action", "a call of a tool"),
-    (r"think|thought|reason", "a thought of a model"),
-    (r"image|picture|inline|sticker", "a picture"),
-    (r"audio|video|file|document|attachment", "a file"),
-    (r"context|instruction|system", "instructions for a model"),
-    (r"step|source|data-", "a step of a model"),
+_BESIDE = re.compile(  # fields beside the text of a message
+    r"(.*/)?(tool_?calls|function_call|reasoning_content|attachments|files|images)", re.IGNORECASE
 )
-_BESIDE = {  # fields beside the text of a message
-    **dict.fromkeys(("tool_calls", "function_call", "toolCalls"), "a call of a tool"),
-    "reasoning_content": "a thought of a model",
-    **dict.fromkeys(("attachments", "files"), "a file"),
-    "images": "a picture",
-}
 _PRIVATE = re.compile(
     r"\b(note|priv(ate?|é|ado)|intern(al|[eo])?\b|whisper|supervisor)|_(note|private)",
     re.IGNORECASE,
 )
 _NOTICE = re.compile(
     "system|service|event|join|leave|left$|member|status|change|lineitem|^meta|trace|moment|ai_|"
-    "call|activit|tombstone|notif|topic|bot_|summary|snapshot|delete|pinned|recipientadd",
+    "call|activit|tombstone|notif|topic|bot_|summary|snapshot|delete|pinned|recipientadd|result|"
+    "tool|function|action|code|execution|think|thought|reason|image|picture|inline|sticker|audio|"
+    "video|file|document|attachment|context|instruction|step|source|data-",
     re.IGNORECASE,
 )
-_FLAG_KINDS = {  # booleans that say that nobody else saw a message, by name without "is"
-    **dict.fromkeys(
-        ("hidden", "draft", "visually_hidden_from_conversation"), (True, "a private note")
-    ),
-    **dict.fromkeys(("call", "missed"), (True, "a call")),
-    **dict.fromkeys(("meta", "compactsummary"), (True, "an entry of a trace that nobody says")),
-    "sidechain": (True, "a message between an agent and another agent"),
-    "thought": (True, "a thought of a model"),
-}
+_HIDES = re.compile(  # flags of what nobody says, or nobody else saw
+    r"(.*/)?(is_?)?(hidden|draft|visually_hidden_from_conversation|call|missed|meta|thought|"
+    r"compactsummary|sidechain)",
+    re.IGNORECASE,
+)
 _TRUTH = {"true": True, "yes": True, "y": True, "false": False, "no": False, "n": False}
 _GONE = re.compile(r"(.*/)?\w*(delet|redact|unsent|revoked)\w*", re.IGNORECASE)
 _OF_AGENTS = re.compile(
@@ -71,10 +56,6 @@ _NAMES = (
     "profile/display_name",
     "name",
 )
-IN_TURN = (
-    "a list of texts without speakers: taken as said in turn by 'first' and 'second'; say who they "
-    "are with --roles 'first=user,second=assistant'"
-)
 _OTHER = {"user": "assistant", "assistant": "user"}
 
 
@@ -95,20 +76,7 @@ def parts(content: Any) -> Iterator[tuple[str, str]]:
         if name is None or str(name).lower() in _SAID:
             yield from parts(inner)
         elif name:
-            yield _kind_of(str(name)) or f"a part of the type {name}", ""
-
-
-@cache
-def _beside(path: str) -> str:
-    """Return what a field beside the text of a message is; empty for most."""
-    return _BESIDE.get(path.rpartition("/")[2], "")
-
-
-@cache
-def _kind_of(name: str) -> str:
-    """Return what a part of a type is; empty for what is said."""
-    fitting = (kind for words, kind in _PARTS if re.search(words, name, re.IGNORECASE))
-    return "" if name.lower() in _SAID else next(fitting, "")
+            yield f"a part of the type {name}", ""
 
 
 def message_in(
@@ -123,19 +91,19 @@ def message_in(
         default: The role of a message that does not say whose it is.
 
     Raises:
-        ValueError: Its text is none.
+        ValueError: Its text is none, or a message of a chat has no role.
     """
     role, name = _speaker(flat, layout, people, default)
     if why := next(filter(None, _reasons(flat, layout, role)), ""):
-        yield {"left_out": why}
+        yield {"left_out": why, "raw": flat}
     elif role:
         yield from _said(flat, layout, people, {"role": role, "name": called(name)})
     elif value_at(flat, layout.text) is not None:
         if list(layout.role[:1]) == ["role"] and not layout.is_flat:
-            raise ValueError  # of a chat, where each message has one
-        yield {"left_out": "a turn without a speaker"}
+            raise ValueError
+        yield {"left_out": "a turn without a speaker", "raw": flat}
     elif layout.is_flat:
-        yield {"left_out": "a turn without text"}
+        yield {"left_out": "a turn without text", "raw": flat}
 
 
 def _speaker(
@@ -153,24 +121,25 @@ def _speaker(
         role = default
     if role is None and layout.is_recording:
         return "None", ""
+    roles = layout.row.get("roles", {})
     if isinstance(role, int) and layout.role and re.search("speaker(_?id)?$", layout.role[0], re.I):
-        role = layout.row.get("roles", {}).get(str(role), f"speaker {role}")
+        role = roles.get(str(role), f"speaker {role}")
     role = "" if role is None else repaired(str(role))
-    role = layout.row.get("roles", {}).get(role.lower(), _OF_MODELS.get(role.lower(), role))
+    role = roles.get(role.lower(), _OF_MODELS.get(role.lower(), role))
     return role, repaired(str(name)) if name is not None else role
 
 
 def _reasons(flat: Record, layout: Layout, role: str) -> Iterator[str]:
     """Yield why a message is not read; empty texts where a field gives no reason."""
     row = layout.row
-    yield from (_of_flag(path, value) for path, value in flat.items())
+    for path, value in flat.items():
+        if value not in ("", None) and _hides(path, value):
+            yield f"a message whose {path} is {str(value)[:40]!r}"
     hidden = row.get("hidden", {}).items()
     if role.lower() == "supervisor" or any(str(flat.get(at)).lower() in ws for at, ws in hidden):
         yield "a private note"
     if any(flat.get(path) for path in row.get("notices", ())):
         yield "a notice"
-    if role.isdecimal() and row.get("roles"):
-        yield f"a message whose {layout.role[0]} is {role!r}"
     for path in layout.kinds:
         yield _of_kind(path.rpartition("/")[2], flat.get(path), path in layout.role)
     if is_program(role) and not (role.lower() == "system" and layout.system_speaks):
@@ -178,40 +147,31 @@ def _reasons(flat: Record, layout: Layout, role: str) -> Iterator[str]:
 
 
 @cache
-def _hiding(path: str) -> tuple[bool | None, str]:
-    """Return the value of a flag that leaves a message out, and what the message is then.
-
-    The value is None where any but a false one does.
-    """
+def _flag(path: str) -> str:
+    """Return what a flag says of a message that it leaves out; empty for what is no flag."""
     if _GONE.fullmatch(path):
-        return None, "a deleted message"
-    if name_rank("hidden", path) is not None:
-        return True, "a private note"
-    if name_rank("public", path) is not None:
-        return False, "a private note"
-    name = path.rpartition("/")[2].lower().removeprefix("is_").removeprefix("is")
-    return _FLAG_KINDS.get(name, (None, ""))
+        return "gone"
+    if _HIDES.fullmatch(path) or name_rank("hidden", path) is not None:
+        return "hidden"
+    if path == "message/recipient":
+        return "recipient"
+    return "public" if name_rank("public", path) is not None else ""
 
 
-def _truth_of(value: Any) -> bool | None:
-    """Return what a flag says, also in words; None for what is no flag."""
-    if isinstance(value, str):
-        return _TRUTH.get(value.strip().casefold())
-    return value if isinstance(value, bool) else None
-
-
-def _of_flag(path: str, value: Any) -> str:
-    """Return what a message is by one of its fields, if nobody says it, or nobody else saw it."""
-    if path == "message/recipient" and value not in (None, "all"):
-        return "a call of a tool"
-    wanted, why = _hiding(path)
-    if not why:
-        return ""
-    if wanted is None:
-        return why if value and not isinstance(value, list | Mapping) else ""
-    if isinstance(value, str) and (_PRIVATE.search(value) or value.isdecimal()):
-        return why if name_rank("hidden", path) == 0 and value != "0" else ""
-    return why if _truth_of(value) is wanted else ""
+def _hides(path: str, value: Any) -> bool:
+    """Return whether a field says that nobody says a message, or nobody else saw it."""
+    flag = _flag(path)
+    if not flag or isinstance(value, list | Mapping):
+        return False
+    truth = _TRUTH.get(str(value).strip().casefold())
+    if flag == "recipient":
+        return bool(value != "all")
+    if flag == "gone":
+        return bool(value) and truth is not False
+    if flag == "public":
+        return truth is False
+    is_named = isinstance(value, str) and name_rank("hidden", path) == 0
+    return truth is True or (is_named and bool(_PRIVATE.search(value) or value == "1"))
 
 
 def _of_kind(name: str, value: Any, says_role: bool) -> str:
@@ -224,9 +184,9 @@ def _of_kind(name: str, value: Any, says_role: bool) -> str:
         return ""
     if _PRIVATE.search(value):
         return "a private note"
-    if _NOTICE.search(value) or says_role:
+    if value.lower() not in _SAID and (_NOTICE.search(value) or says_role):
         return f"a message whose {name} is {value[:40]!r}"
-    return "a deleted message" if value == "DELETED" else _kind_of(value)
+    return ""
 
 
 def _said(
@@ -238,11 +198,11 @@ def _said(
     path = next(iter(telling + filled), "")
     texts = [text for kind, text in by_path.get(path, ()) if text and not kind]
     left = [kind for kind, _ in by_path.get(path, ()) if kind]
-    left += [kind for at, value in flat.items() if value and (kind := _beside(at))]
-    yield from ({"left_out": kind} for kind in left)
+    left += [f"what {at} holds" for at, value in flat.items() if value and _BESIDE.fullmatch(at)]
+    yield from ({"left_out": kind, "raw": flat} for kind in left)
     content = _joined([_shown(text, layout, people) for text in texts])
     if _OF_AGENTS.match(content):
-        yield {"left_out": "a notice to an agent"}
+        yield {"left_out": "a notice to an agent", "raw": flat}
         return
     if not content and not left and isinstance(value_at(flat, layout.text), int | float):
         raise ValueError
@@ -252,9 +212,8 @@ def _said(
     if (time := value_at(flat, layout.time)) is not None:
         message["time"] = time
     if layout.is_recording:
-        for field, paths in (("start", layout.start), ("channel", layout.channel)):
-            value = value_at(flat, paths)
-            message[field] = value if isinstance(value, str | int | float) else None
+        message["start"] = value_at(flat, layout.start)
+        message["channel"] = value_at(flat, layout.channel)
         message["speaker"] = None if message["role"] == "None" else message["role"]
     is_markup = layout.is_markup or re.search("html|rich", path.lower())
     is_plain = "plain" in path.lower() or flat.get("body/contentType") == "text"
@@ -275,7 +234,7 @@ def _shown(text: str, layout: Layout, people: Mapping[str, Record]) -> str:
             return str(_name_of(people.get(target, {})) or label or target)
         return label or f"{kind.strip('!')}{target}"
 
-    text = text if layout.is_flat else repaired(text)
+    text = repaired(text)
     return unescape(_MARK.sub(shown, text)) if layout.row.get("marks") else text
 
 
@@ -302,16 +261,3 @@ def _are_labels(value: Any) -> bool:
         isinstance(item, str) or (isinstance(item, Mapping) and {"name", "value"} <= item.keys())
         for item in value
     )
-
-
-def in_turn(texts: list[Any], speakers: Any, notes: Notes, place: str) -> Iterator[Message]:
-    """Yield texts that speakers say in turn, if they are not listed."""
-    if not isinstance(speakers, list) or len(speakers) != len(texts):
-        notes.guess(IN_TURN, place)
-        speakers = [("first", "second")[number % 2] for number in range(len(texts))]
-    for who, text in zip(map(str, speakers), texts, strict=True):
-        yield {
-            "role": who,
-            "content": text,
-            "name": "" if who in ("first", "second") else called(who),
-        }

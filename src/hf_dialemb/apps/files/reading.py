@@ -8,8 +8,8 @@ from functools import partial
 from itertools import groupby
 from pathlib import Path
 
-from ...data.corpus_names import TRANSCRIPTS, VECTORS, file_ending, files_of, has_tables
-from ...data.jsonl import EXPECTED_LINES
+from ...data.corpus_names import TRANSCRIPTS, VECTORS, file_ending, files_of
+from ...data.jsonl import EXPECTED_LINES, line_records
 from ...data.reading_options import ReadingOptions
 from ...data.source import files_within
 from ...dialogue import Dialogue
@@ -19,8 +19,14 @@ from .columns import parse_columns
 from .findings import Finding, Notes, Problem, dialogues, distinct, from_drafts, with_remarks
 from .in_memory import read_objects as read_objects
 from .in_memory import read_rows as read_rows
-from .json_files import find_in_json, find_in_lines, find_in_parquet, find_in_records, whole_chat
-from .table_files import find_in_file
+from .record_files import (
+    find_in,
+    find_in_records,
+    find_in_table,
+    json_records,
+    parquet_records,
+    whole_chat,
+)
 
 Find = Callable[[Path, Notes], Iterator[Finding]]
 """Reads a file, and notes what it left out or guessed."""
@@ -31,15 +37,15 @@ def _find_in_transcripts(path: Path, notes: Notes) -> Iterator[Finding]:
 
 
 TABLES = (".csv", ".tsv", ".xlsx", ".csv.gz", ".tsv.gz")
+LINES = (".jsonl", ".ndjson", ".jsonl.gz")
 FORMS: dict[str, tuple[Find, str]] = {  # by ending: the reader, and what a file should hold
-    **dict.fromkeys((".jsonl", ".ndjson", ".jsonl.gz"), (find_in_lines, EXPECTED_LINES)),
-    ".json": (find_in_json, "dialogues with messages"),
-    ".parquet": (find_in_parquet, "rows with messages"),
+    **dict.fromkeys(LINES, (partial(find_in, line_records), EXPECTED_LINES)),
+    ".json": (partial(find_in, json_records), "dialogues with messages"),
+    ".parquet": (partial(find_in, parquet_records), "rows with messages"),
     **dict.fromkeys(TRANSCRIPTS, (_find_in_transcripts, "lines 'SPEAKER: text'")),
-    **dict.fromkeys(TABLES, (find_in_file, "one turn per row")),
+    **dict.fromkeys(TABLES, (find_in_table, "one turn per row")),
 }
 _PART = re.compile(r"\d{4}-\d\d-\d\d\.json|message_\d+\.json")  # of Slack, of Messenger
-_PACKED = (".zip", ".7z", ".tar", ".tgz", ".rar")
 
 
 def read_own(
@@ -65,13 +71,11 @@ def read_path(path: str, options: ReadingOptions) -> Iterator[Dialogue]:
 def find_own(path: str | Path, notes: Notes) -> Iterator[Finding]:
     """Read a file or folder as `read_own` does, and say of the malformed what is wrong."""
     path = _readable(path)
-    if parse_columns(notes.options.columns) and not has_tables(path):
+    endings = {file_ending(file) for file in files_of(path)}
+    if parse_columns(notes.options.columns) and endings <= {*TRANSCRIPTS}:
         raise InputError(f"{path}: got columns, which no transcript has; leave them out")
-    if notes.options.sheet and not any(file_ending(file) == ".xlsx" for file in files_of(path)):
-        raise InputError(
-            f"{path}: got the sheet {notes.options.sheet!r}, which only files of Excel have; leave "
-            "it out"
-        )
+    if notes.options.sheet and ".xlsx" not in endings:
+        raise InputError(f"{path}: got a sheet, which only files of Excel have; leave it out")
     findings = _in_folder(path, notes) if path.is_dir() else _in_file(path, notes)
     return with_remarks(findings, notes, path)
 
@@ -85,13 +89,10 @@ def _in_file(path: Path, notes: Notes) -> Iterator[Finding]:
 def _in_folder(folder: Path, notes: Notes) -> Iterator[Finding]:
     """Read the transcripts of a folder together, and every other file by itself."""
     for file in files_within(folder):
-        ending = file_ending(file)
-        if ending == VECTORS or (not ending and file.name.lower().endswith(".gz")):
-            sentence = "left out a file that a folder is not read with; give it by itself"
-            notes.add(sentence, str(file))
-        elif not ending:
+        if file_ending(file) in ("", VECTORS):
             kind = file.suffix or "no ending"
-            notes.add(f"left out a file of an unknown form ({kind})", str(file))
+            sentence = f"left out a file that a folder is not read with ({kind})"
+            notes.add(sentence, str(file))
     endings = [ending for ending in FORMS if not ending.endswith((VECTORS, ".gz"))]
     return distinct(_in_files(folder, notes), folder, f"{', '.join(endings)} files", notes)
 
@@ -100,7 +101,7 @@ def _in_files(folder: Path, notes: Notes) -> Iterator[Finding]:
     yield from _find_in_transcripts(folder, notes)
     files = [file for file in files_of(folder) if file_ending(file) not in TRANSCRIPTS]
     options = notes.options
-    tables = {file for file in files if file_ending(file).startswith((".csv", ".tsv", ".xlsx"))}
+    tables = {file for file in files if file_ending(file) in TABLES}
     for name, parts in groupby(files, key=_whole):
         several = list(parts)
         file = several[0] if len(several) == 1 and name == several[0] else name
@@ -110,19 +111,17 @@ def _in_files(folder: Path, notes: Notes) -> Iterator[Finding]:
         notes.options = replace(options, columns=None) if is_beside else options
         try:
             if file in several:
-                findings = _in_file(file, notes)
+                for finding in _in_file(file, notes):
+                    yield _named_by_file(finding, file.relative_to(folder))
             else:
                 record = whole_chat(several, notes)
-                findings = find_in_records(partial(list, [(str(name), record)]), str(name), notes)
-            for finding in findings:
-                is_part = file not in several
-                yield finding if is_part else _named_by_file(finding, file.relative_to(folder))
+                yield from find_in_records(partial(list, [(str(name), record)]), str(name), notes)
         except InputError as error:
-            if "got no dialogue" in str(error) or "no column for content" in str(error):
-                notes.add(f"left out {file.name}, in which nobody says anything", str(file))
-                continue
             sentence = str(error).removeprefix(f"{file}: ")
-            yield Finding(str(file), problems=(Problem(str(file), sentence),))
+            if "got no dialogue" in sentence or "no column for content" in sentence:
+                notes.add(f"left out {file.name}, in which nobody says anything", str(file))
+            else:
+                yield Finding(str(file), problems=(Problem(str(file), sentence),))
     notes.options = options
     notes.form = ""  # of several
 
@@ -160,6 +159,5 @@ def _readable(given: str | Path) -> Path:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{given}: cannot be read ({reason}); give {known}") from None
     if not path.is_dir() and not file_ending(path):
-        remedy = "unpack it" if path.suffix.lower() in _PACKED else "convert it to one of these"
-        raise InputError(f"{path}: got a file of an unknown form, expected {known}; {remedy}")
+        raise InputError(f"{path}: got a file of an unknown form, expected {known}; convert it")
     return path

@@ -53,23 +53,17 @@ class RoleMap:
         self.in_order: set[str] = set()  # of these, those whose role the order of turns decided
         # speakers of the latest dialogue that share the last role, as too many speak
         self.sharing: list[str] = []
-        self.sure: dict[str, str] = {}  # roles of well-known names that were not given
         for pair in text.split(",") if text else ():
-            name, equals, role = (part.strip() for part in pair.rpartition("="))
-            if not equals or not name:
+            name, equals, given = (part.strip() for part in pair.rpartition("="))
+            if not equals or not name or _key(name) in self.given:
                 raise InputError(
-                    f"roles: got {pair.strip()!r}, expected NAME=ROLE, as in "
+                    f"roles: got {pair.strip()!r}, expected NAME=ROLE, each once, as in "
                     "'Agent=assistant,Customer=user'; a role "
                     f"may be {IGNORE}, and {REST} stands for all other names"
                 )
-            role = WELL_KNOWN.get(role.lower(), role.lower())  # an agent is an assistant
+            role = WELL_KNOWN.get(given.lower(), given.lower())  # an agent is an assistant
             if role not in (*ROLES, IGNORE):
                 raise unknown_name("role", role, (*ROLES, IGNORE))
-            if _key(name) in self.given:
-                raise InputError(
-                    f"roles: got the name {name!r} twice, expected it once; leave one of the two "
-                    "out"
-                )
             self.given[_key(name)] = role
 
     def forget(self) -> None:
@@ -102,9 +96,7 @@ class RoleMap:
             if key not in guesses:
                 guesses[key] = left.pop(0) if left else ROLES[-1]
                 self.in_order.add(name)
-            if guesses[key] == WELL_KNOWN.get(key):
-                self.sure[name] = guesses[key]
-            else:
+            if guesses[key] != WELL_KNOWN.get(key):
                 self.guessed.setdefault(name, Counter())[guesses[key]] += 1
         roles |= guesses
         return {name: roles[key] for key, spellings in speakers.items() for name in spellings}
@@ -142,34 +134,19 @@ class RoleMap:
         for name, counts in self.guessed.items():
             if name not in apart:
                 by_role.setdefault(counts.most_common(1)[0][0], []).append(name)
-        parts = [f"{_listed(names)}: {role}" for role, names in by_role.items()]
-        guessed = [f"guessed {'; '.join(parts)}"] if parts else []
+        roles = "; ".join(f"{_listed(names)}: {role}" for role, names in by_role.items())
+        parts = [f"guessed {roles}"] if roles else []
         if apart:
-            guessed.append(
+            parts.append(
                 f"given conversation by conversation to {_listed(apart)}: the first to "
                 "speak is the user, the next the assistant"
             )
-        words = self._words(by_role)
+        words = [f"{name}={role}" for role, names in by_role.items() for name in names]
+        words += [f"{key}={self.given[key]}" for key in self.given if key in {*self.met, REST}]
         remedy = f"to confirm or change it, say --roles '{','.join(words)}'"
         if apart or several or len(words) > _LISTED:
             remedy = "if that is wrong, say who is who, as in --roles 'Ann=assistant,*=user'"
-        return f"roles: {'; '.join(guessed)}; {remedy}" if guessed else ""
-
-    def _words(self, by_role: dict[str, list[str]]) -> list[str]:
-        """Return what --roles would say; the role of many stands for the well-known names too."""
-        most = max(by_role, key=lambda role: len(by_role[role]), default="")
-        is_rest = len(by_role.get(most, ())) > _OFTEN
-        words = [
-            f"{name}={role}"
-            for role, names in by_role.items()
-            for name in names
-            if role != most or not is_rest
-        ]
-        if is_rest:
-            words += [f"{name}={role}" for name, role in self.sure.items() if role != most]
-            words.append(f"{REST}={most}")
-        given = [f"{key}={self.given[key]}" for key in self.given if key in {*self.met, REST}]
-        return given + words
+        return f"roles: {'; '.join(parts)}; {remedy}" if parts else ""
 
 
 def _notes_among(keys: Collection[str]) -> set[str]:

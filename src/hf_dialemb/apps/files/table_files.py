@@ -1,122 +1,182 @@
-"""Tables in files: CSV and TSV, and the sheets of a workbook."""
+"""Tables in files: CSV, TSV, Excel and Parquet; each row is a record by the header."""
 
+import csv
+import io
 import re
-from collections.abc import Iterator
-from functools import partial
-from itertools import chain, combinations, islice
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from itertools import chain
+from math import isnan
 from pathlib import Path
 from typing import Any
 
+from ...data.parsing import LONGEST_CELL
 from ...errors import InputError, unknown_name
-from .columns import is_number, parse_columns
-from .findings import Draft, Finding, Notes, from_drafts
-from .json_values import opened
-from .record_dialogues import Read, RecordDrafts
-from .row_groups import are_numbers, number_of
-from .table_rows import records_of, sheet_rows, text_rows
-from .text_encoding import encoding_of
-from .workbook import Sheet, read_sheets
+from .columns import SAY
+from .findings import Notes
+from .text_encoding import is_text, text_in
 
-_SURVEYED = 200  # rows that show which columns hold numbers
+_FORMULA = ("=", "+", "-", "@")
+_LISTED = 20  # columns that a sentence is about
+_HEAD = 1 << 16  # characters that show what separates cells
+_BATCH = 500  # rows of Parquet in memory
+
+Row = tuple[int, Sequence[str], str]
+"""A row of a table: its line in the file, its cells, and its fault."""
 
 
-def find_in_file(path: Path, notes: Notes) -> Iterator[Finding]:
-    """Read a table in a file dialogue by dialogue, malformed ones too.
+def records_of(name: str, rows: Iterator[Row], *, numbered: bool) -> Iterator[tuple[str, Any]]:
+    """Yield the rows of a table as objects by its header, or by the numbers of columns.
 
-    The rows are read several times. Of a workbook, all sheets that have the same columns.
+    The fault of a row stands under the name None. An InputError refuses a header that has one, and
+    a header alone.
     """
-    columns = parse_columns(notes.options.columns)
-    numbered = any(map(is_number, columns.values()))
-    if path.name.lower().endswith(".xlsx"):
-        several = _chosen_sheets(path, notes, columns, numbered)
-    else:
-        read = partial(_file_records, path, encoding_of(path, notes), numbered)
-        several = [table_drafts(read, str(path), columns)]
-
-    def drafts(notes: Notes) -> Iterator[Draft]:
-        return chain.from_iterable(table(notes) for table in several)
-
-    for first, second in combinations(several, 2):
-        shared = first.sizes.keys() & second.sizes.keys()
-        first.clashing |= shared
-        second.clashing |= shared
-    yield from from_drafts(drafts, notes)
-    for table in several:
-        table.take_account(notes)
-
-
-def table_drafts(read: Read, name: str, columns: dict[str, str], title: str = "") -> RecordDrafts:
-    """Return what makes the dialogues of a table, whose cells may hold whole conversations."""
-    drafts = RecordDrafts(read, name, columns, title)
-    if drafts.rows:
-        return drafts
-    sample = [record for _, record in islice(read(), _SURVEYED)]
-    numbers = {
-        path
-        for path in (sample[0] if sample else ())
-        if are_numbers(row.get(path) for row in sample)
-    }
-
-    def records() -> Iterator[tuple[str, Any]]:
-        for number, (place, row) in enumerate(read(), start=1):
-            cells = {path: opened(cell) for path, cell in row.items()}
-            cells |= {path: number_of(row[path]) for path in numbers if row.get(path)}
-            yield place, {"": str(number), **cells}
-
-    return RecordDrafts(records, name, columns, title)
-
-
-def _chosen_sheets(
-    path: Path, notes: Notes, columns: dict[str, str], numbered: bool
-) -> list[RecordDrafts]:
-    """Return the sheet that the user names, or all that have the columns of the longest one.
-
-    Note the others.
-    """
-    sheets, wanted = read_sheets(path), notes.options.sheet
-    if wanted not in (None, "all", *sheets):
-        raise InputError(f"{path}: {unknown_name('sheet', str(wanted), [*sheets, 'all'])}")
-    tables: list[RecordDrafts] = []
-    reasons: list[str] = []
-    for title in sheets if wanted in (None, "all") else [wanted]:
-        name = str(path) if len(sheets) == 1 else f"{path}: {title}"
-        read = partial(_sheet_records, name, sheets[title], numbered)
-        try:
-            tables.append(table_drafts(read, name, columns, title))
-        except InputError as error:
-            reason = re.sub(f"^{re.escape(name)}:\\d+: ", "", str(error))
-            reasons.append(f"the sheet {title!r}: {reason}")
-            continue
-        width = len(sheets[title][0][1])
-        for line, cells in sheets[title]:
-            if len(cells) > width:
-                notes.add("left out what stands beside the columns", f"{name}:{line}")
-    if not tables or (wanted == "all" and reasons):
-        raise InputError(f"{path}: {'; '.join(reasons)}")
-    for reason in reasons:
-        notes.add(f"passed over {reason.partition(';')[0]}", str(path))
-    return tables if wanted else _alike(tables, path, notes)
-
-
-def _file_records(path: Path, encoding: str, numbered: bool) -> Iterator[tuple[str, Any]]:
-    return records_of(str(path), text_rows(path, encoding), numbered=numbered)
-
-
-def _sheet_records(name: str, sheet: Sheet, numbered: bool) -> Iterator[tuple[str, Any]]:
-    if not sheet:
-        raise InputError("has no rows")
-    return records_of(name, sheet_rows(sheet), numbered=numbered)
-
-
-def _alike(tables: list[RecordDrafts], path: Path, notes: Notes) -> list[RecordDrafts]:
-    """Return the tables that have the columns of the longest one; note the others."""
-    longest = max(tables, key=lambda table: table.sizes.total())
-    alike = [table for table in tables if table.header == longest.header]
-    for table in tables:
-        if table not in alike:
-            notes.guess(
-                f"passed over the sheet {table.title!r}, which has other columns than "
-                f"{longest.title!r}; for it, say --sheet {table.title!r}",
-                str(path),
+    first = next(rows, None)
+    if first is None:
+        return
+    line, cells, fault = first
+    if fault:
+        raise InputError(f"{name}:{line}: {fault}")
+    again = Counter[str]()
+    header = []
+    for number, cell in enumerate(cells, start=1):
+        title = str(number) if numbered else cell.strip()
+        again[title] += 1
+        header.append(f"{title} ({again[title]})" if again[title] > 1 else title)
+    count = 0
+    for line, cells, fault in chain([first], rows) if numbered else rows:
+        count += 1
+        record: dict[str | None, Any] = dict(zip(header, map(plain_cell, cells), strict=False))
+        if fault or len(cells) != len(header):
+            record[None] = fault or (
+                f"got {len(cells)} cell(s), expected {len(header)} as in the first row; put "
+                "cells that hold the separator in quotation marks, or add what is missing"
             )
-    return alike
+        yield f"{name}:{line}", record
+    if not count:
+        titles = ", ".join(header[:_LISTED])
+        raise InputError(f"{name}:{line}: got no rows below a header ({titles}); {SAY}")
+
+
+def text_rows(path: Path, encoding: str) -> Iterator[Row]:
+    """Yield the rows of a CSV or TSV file, without blank ones."""
+    csv.field_size_limit(LONGEST_CELL)
+    usual = "\t" if path.name.lower().removesuffix(".gz").endswith(".tsv") else ","
+    with text_in(path, encoding) as text:
+        head = text.read(_HEAD) + text.readline()
+        mark = re.match("sep=(.)\r?\n", head)  # of Excel
+        delimiter = mark[1] if mark else _delimiter(head, usual)
+        rest = io.StringIO(head[mark.end() if mark else 0 :], newline="")
+        reader = csv.reader(chain(rest, text), delimiter=delimiter, strict=True)
+        while True:
+            line = reader.line_num + 1 + bool(mark)
+            cells: list[str] = []
+            fault = ""
+            try:
+                cells = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                fault = (
+                    f"got broken CSV ({error}), expected quoted cells to be closed, and "
+                    "quotation marks in them doubled; repair the row"
+                )
+            whole = "".join(cells)
+            if not is_text(whole):
+                fault = "got bytes that are not UTF-8, expected text; save it as UTF-8"
+            if fault or whole.strip():
+                yield line, cells, fault
+
+
+def _delimiter(head: str, usual: str) -> str:
+    """Return the mark that parts most rows into as many cells as the first.
+
+    The file's ending decides a draw.
+    """
+
+    def score(mark: str) -> tuple[float, int]:
+        rows = csv.reader(io.StringIO(head, newline=""), delimiter=mark)
+        widths = [len(cells) for cells in rows if cells] or [0]
+        alike = widths.count(widths[0]) / len(widths)
+        return (round(alike, 1), widths[0]) if widths[0] > 1 else (0, 0)
+
+    return max((usual, ";", "\t", ",", "|"), key=score)
+
+
+def plain_cell(cell: str) -> str:
+    """Return a cell without the apostrophe that keeps a spreadsheet from computing it."""
+    return cell[1:] if cell[:1] == "'" and cell[1:2] in _FORMULA else cell
+
+
+def cell_text(cell: object) -> str:
+    """Return the value of a cell as text; empty for a missing one."""
+    if isinstance(cell, str):
+        return cell
+    if cell is None or (isinstance(cell, float) and isnan(cell)):
+        return ""
+    if isinstance(cell, float) and cell.is_integer():
+        # an id that was typed as 12; a spreadsheet rounds longer ones
+        return str(int(cell)) if abs(cell) < 1e15 else f"{cell:.14E}"
+    return cell.isoformat() if isinstance(cell, datetime) else str(cell)
+
+
+def sheets_of(path: Path, notes: Notes) -> dict[str, list[Row]]:
+    """Read the rows of the sheet that the user names, or of all, whatever size one states.
+
+    An InputError refuses what is no workbook, and names openpyxl if it is missing.
+    """
+    try:
+        from openpyxl import load_workbook
+    except ImportError:
+        raise InputError(
+            f'{path}: needs openpyxl; pip install "hf-dialemb[apps]", or save it as CSV'
+        ) from None
+    sheets: dict[str, list[Row]] = {}
+    with _readable(path, "save it again as .xlsx or as CSV"):
+        book = load_workbook(path, read_only=True, data_only=True)
+        for sheet in book.worksheets:
+            rows = sheets.setdefault(sheet.title, [])
+            sheet.reset_dimensions()
+            for number, cells in enumerate(sheet.iter_rows(values_only=True), start=1):
+                texts = [cell_text(cell) for cell in cells]
+                while texts and not texts[-1]:
+                    texts.pop()
+                width = len(rows[0][1]) if rows else len(texts)
+                if len(texts) > width:
+                    sentence = "left out what stands beside the columns"
+                    notes.add(sentence, f"{path}: {sheet.title}:{number}")
+                if texts:
+                    missing = [""] * (width - len(texts))
+                    rows.append((number, [*texts[:width], *missing], ""))
+        book.close()
+    wanted = notes.options.sheet
+    if wanted and wanted not in sheets:
+        raise InputError(f"{path}: {unknown_name('sheet', wanted, sheets)}")
+    return {wanted: sheets[wanted]} if wanted else sheets
+
+
+def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """Read a Parquet file without its lists of numbers, a few rows at a time."""
+    from pyarrow import types
+    from pyarrow.parquet import ParquetFile
+
+    with _readable(path, "it is damaged or no parquet: write it again"), ParquetFile(path) as file:
+        inner = {field.name: getattr(field.type, "value_type", None) for field in file.schema_arrow}
+        columns = [
+            name for name, kind in inner.items() if kind is None or not types.is_floating(kind)
+        ]
+        # one by one: pyarrow joins no lists of several
+        for group in range(file.num_row_groups):
+            for batch in file.iter_batches(_BATCH, row_groups=[group], columns=columns):
+                yield from batch.to_pylist()
+
+
+@contextmanager
+def _readable(path: Path, remedy: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # of a library on a file that may be of any kind
+        reason = " ".join(f"{error}".split())[:200] or type(error).__name__
+        raise InputError(f"{path}: cannot be read ({reason}); {remedy}") from None

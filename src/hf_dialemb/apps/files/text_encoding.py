@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from ...data.source import decompressed
 from .findings import Notes
@@ -35,7 +34,6 @@ _OTHERS = [
     "cp874",
     "cp932",
     "euc_jp",
-    "iso2022_jp",
     "gb18030",
     "big5",
     "cp949",
@@ -52,8 +50,6 @@ _OTHERS = [
 _CLOSE = 0.05  # between the scores of encodings that both fit
 _LARGEST_SAMPLE, _BLOCK = 1 << 20, 1 << 16  # bytes
 _HIGH = re.compile(rb"[\x80-\xff]")
-# such escapes begin the letters of a Japanese encoding of 7 bits
-_FOREIGN = re.compile(rb"[\x80-\xff]|\x1b[$(]")
 _BETWEEN_WORDS = re.compile(r"[\s,;\"]+")
 _HALVES = re.compile("[\ud800-\udfff]")
 
@@ -77,9 +73,19 @@ def text_in(path: Path, encoding: str) -> Iterator[io.TextIOWrapper]:
         yield io.TextIOWrapper(stream, encoding, errors=errors, newline="")
 
 
+def is_text(text: str) -> bool:
+    """Return whether a string was valid in its file: other bytes are half characters now."""
+    return text.isascii() or _HALVES.search(text) is None
+
+
 def encoding_of(path: Path, notes: Notes) -> str:
     """Return the encoding of a text file, and note any but UTF-8."""
-    encoding = _unicode_of(path)
+    with decompressed(path) as stream:
+        start = stream.peek(_BLOCK)[:_BLOCK]
+    encoding = next((name for mark, name in _MARKS if start.startswith(mark)), "")
+    if not encoding and start.count(0) * 64 > len(start):
+        is_little = start[1::2].count(0) > start[::2].count(0)
+        encoding = "utf-16-le" if is_little else "utf-16-be"
     if not encoding:
         sample = _foreign_lines(path)
         return _best_of(sample, path, notes) if sample else "utf-8-sig"
@@ -88,38 +94,18 @@ def encoding_of(path: Path, notes: Notes) -> str:
     return encoding
 
 
-def is_text(text: str) -> bool:
-    """Return whether a string was valid in its file: other bytes are half characters now."""
-    return text.isascii() or _HALVES.search(text) is None
-
-
-def _unicode_of(path: Path) -> str:
-    """Return the encoding that a mark or zero bytes at the beginning show; empty without them."""
-    with decompressed(path) as stream:
-        start = stream.peek(_BLOCK)[:_BLOCK]
-    for mark, name in _MARKS:
-        if start.startswith(mark):
-            return name
-    if start.count(0) * 64 <= len(start):
-        return ""
-    return "utf-16-le" if start[1::2].count(0) > start[::2].count(0) else "utf-16-be"
-
-
 def _foreign_lines(path: Path) -> bytes:
     """Return the lines that tell encodings apart; none if the file is UTF-8, or damaged UTF-8."""
     valid = broken = 0
     sample = b""
     with decompressed(path) as stream:
         while block := stream.read(_BLOCK) + stream.readline():
-            lines = filter(_FOREIGN.search, block.splitlines(keepends=True))
-            foreign = b"".join(lines)
+            foreign = b"".join(filter(_HIGH.search, block.splitlines(keepends=True)))
             halves = len(_HALVES.findall(foreign.decode("utf-8", "surrogateescape")))
             valid += len(_HIGH.findall(foreign)) - halves
             broken += halves
             sample += foreign[: _LARGEST_SAMPLE - len(sample)]
-            if valid > 4 * broken:
-                return b""  # the rest is damaged, if it is not UTF-8
-    return b"" if valid >= broken and (valid or b"\x1b" not in sample) else sample
+    return sample if broken > valid else b""
 
 
 def _best_of(sample: bytes, path: Path, notes: Notes) -> str:
@@ -127,27 +113,29 @@ def _best_of(sample: bytes, path: Path, notes: Notes) -> str:
     from charset_normalizer import from_bytes
 
     matches = list(from_bytes(sample, cp_isolation=_OTHERS))
-    if not matches:
-        notes.guess("read as cp1252, though it fits no encoding; save it as UTF-8", str(path))
-        return "cp1252"
     # Western Europe is as good as its neighbours, if nothing is better
     western = [match for match in matches if "cp1252" in match.could_be_from_charset]
     best = min(
-        [*western[:1], matches[0]],
+        [*western[:1], *matches[:1]],
         key=lambda match: (round(match.chaos, 2), -round(match.coherence, 1)),
+        default=None,
     )
-    encoding = "cp1252" if best in western else best.encoding
+    if best is None:
+        notes.guess("read as cp1252, though it fits no encoding; save it as UTF-8", str(path))
+        return "cp1252"
+    encoding = "cp1252" if best in western else str(best.encoding)
     text = str(best)
     word = next(word for word in _BETWEEN_WORDS.split(text) if not word.isascii())
     remedy = f'if its letters look wrong, as in "{word[:20]}", save it as UTF-8'
-    others = [match for match in matches if str(match) != text and _is_close(match, best)]
+    others = [
+        match.encoding
+        for match in matches
+        if str(match) != text
+        and match.chaos <= best.chaos + _CLOSE
+        and match.coherence >= 0.6 * best.coherence
+    ]
     if others:
-        other = f"though {others[0].encoding} fits too"
-        notes.guess(f"read as {encoding}, {other}; {remedy}", str(path))
+        notes.guess(f"read as {encoding}, though {others[0]} fits too; {remedy}", str(path))
     else:
         notes.add(f"read as {encoding}, since it is not UTF-8; {remedy}", str(path))
     return encoding
-
-
-def _is_close(match: Any, best: Any) -> bool:
-    return bool(match.chaos <= best.chaos + _CLOSE and match.coherence >= 0.6 * best.coherence)

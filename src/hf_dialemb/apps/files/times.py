@@ -7,7 +7,7 @@ import re
 import tomllib
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
@@ -36,7 +36,6 @@ _DATA = tomllib.loads(Path(__file__).with_name("times.toml").read_text(encoding=
 _MONTHS = {
     start: str(month) for month, starts in enumerate(_DATA["months"], 1) for start in starts.split()
 }
-_SENTENCES = _DATA["sentences"]
 _ZONES = {name: timezone(timedelta(hours=hours)) for name, hours in _DATA["zones"].items()}
 
 
@@ -48,7 +47,6 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 _DAYS = [_pattern(rf"(?<![\d:.]){day}") for day in _DATA["days"]]
-_KOREAN = re.compile(r"(\d+\. ){2}\d+\. ?")
 _CLOCK, _NOON, _AMERICAN, _YEAR_LAST, _COMPACT, _ISO, _NUMBER = (
     _pattern(_DATA[name])
     for name in ("clock", "noon", "american", "year_last", "compact", "iso", "number")
@@ -62,22 +60,20 @@ class Moment(NamedTuple):
     seconds: float  # since 1970; a time without a zone counts as UTC
 
 
-class _Kind(NamedTuple):
-    """What matters to a column about one of its texts."""
+class _Reading(NamedTuple):
+    """A text without its column: what it is, and its moment in each order."""
 
-    # a "day", "open" days, numbers "since" 1970, "days" of a spreadsheet, "small" ones, "clock",
-    # "unread"
-    name: str
-    day: tuple[str, ...] = ()  # its three numbers
-    # "dotted", "korean", "american", "asian"; of a number "whole"; of a day "late": it could be no
-    # month
-    sign: str = ""
-    orders: frozenset[str] = frozenset()  # in which it is a day
-    aware: bool = False
+    # a "day", an "open" one, numbers "since" 1970, "days" of a spreadsheet, "small" ones, "none"
+    kind: str
+    moments: Mapping[str, datetime] = {}
+    orders: frozenset[str] = frozenset()
+    numbers: tuple[str, ...] = ()  # of an open day
+    is_dotted: bool = False
+    is_american: bool = False
 
 
-# a text without its column: its kind, and its moment in each order
-_Reading = tuple[_Kind, Mapping[str, datetime]]
+_NONE = _Reading("none")
+_REMEDY = "say --dates day-first or --dates month-first"
 
 
 def joined(day: Any, clock: Any) -> str:
@@ -88,9 +84,9 @@ def joined(day: Any, clock: Any) -> str:
     day, clock = (_HALF.sub("", _text(value)) for value in (day, clock))
     if day.isdecimal() and (part := re.fullmatch(r"0?\.(\d+)", clock)):
         return f"{day}.{part[1]}"
-    if ":" in day and ":" in clock and not clock.startswith(day):
-        return str(day)
-    return str(clock if clock.startswith(day) else f"{day} {clock}".strip())
+    if day in clock:
+        return str(clock)
+    return str(day) if clock in day else f"{day} {clock}"
 
 
 def _text(value: Any) -> str:
@@ -136,23 +132,21 @@ def _parsed(text: str) -> _Reading:
     return _number(Decimal(number[1].replace(",", "."))) if number else _written(text)
 
 
-def _fixed(moment: datetime, name: str, sign: str = "") -> _Reading:
+def _fixed(moment: datetime, kind: str) -> _Reading:
     """Return the reading of a day that has one order."""
-    sign = sign or ("late" if moment.day > 12 else "")
-    kind = _Kind(name, (), sign, frozenset(_PLACES), moment.tzinfo is not None)
-    return kind, dict.fromkeys(_PLACES, moment)
+    return _Reading(kind, dict.fromkeys(_PLACES, moment), frozenset(_PLACES))
 
 
 def _number(number: Decimal) -> _Reading:
     """Read seconds, milli-, micro- or nanoseconds since 1970, or days of a spreadsheet."""
     if _SERIALS[0] <= number < _SERIALS[1]:
         moment = datetime(1899, 12, 30) + timedelta(milliseconds=round(number * 86_400_000))
-        return _fixed(moment, "days", "" if number % 1 else "whole")
+        return _fixed(moment, "days")
     units = (unit for unit in (1, 10**3, 10**6, 10**9) if _SINCE[0] <= number / unit < _SINCE[1])
     if unit := next(units, 0):
         return _fixed(_EPOCH + timedelta(microseconds=int(number * 10**6 / unit)), "since")
     if not number or number >= _SINCE[1]:
-        return _Kind("small" if number else "clock"), {}
+        return _Reading("small")
     # of a recording: as if it had begun in 1970
     return _fixed(_EPOCH + timedelta(microseconds=int(number * 10**6)), "small")
 
@@ -163,32 +157,22 @@ def _written(text: str) -> _Reading:
     for match in filter(None, (pattern.search(whole) for pattern in _DAYS)):
         clock = _CLOCK.fullmatch(f"{whole[: match.start()]} {whole[match.end() :]}".strip())
         at = _clock(clock) if clock else None
-        numbers, places = _numbers(match.groupdict())
-        days = {order: _day(*(numbers[place] for place in places[order])) for order in _PLACES}
+        part = match.groupdict()
+        numbers: tuple[str, ...] = ()
+        if "a" in part:
+            numbers = (part["a"], part["b"], part["c"])
+            days = {order: _day(*(numbers[at] for at in _PLACES[order])) for order in _PLACES}
+        else:
+            name = part.get("n", "").casefold()
+            month = part.get("m") or _MONTHS.get(name[:4]) or _MONTHS.get(name[:3], "0")
+            days = dict.fromkeys(_PLACES, _day(part["y"], month, part["d"]))
         moments = {order: datetime.combine(day, at) for order, day in days.items() if day and at}
-        if not clock or not at or not moments:
-            continue
-        signs = {
-            "late": places is not _PLACES,
-            "korean": _KOREAN.fullmatch(match[0]),
-            "dotted": match.groupdict().get("mark") == ".",
-            "asian": clock["before"],
-            "american": _AMERICAN.search(text),
-        }
-        sign = next((sign for sign, holds in signs.items() if holds), "")
-        name = "open" if places is _PLACES else "day"
-        return _Kind(name, numbers, sign, frozenset(moments), at.tzinfo is not None), moments
-    alone = _CLOCK.fullmatch(whole)
-    return _Kind("clock" if alone and alone["minute"] else "unread"), {}
-
-
-def _numbers(part: Mapping[str, str]) -> tuple[tuple[str, ...], Mapping[str, tuple[int, ...]]]:
-    """Return three numbers of a day, and in each order the places of year, month and day."""
-    if "a" in part:
-        return (part["a"], part["b"], part["c"]), _PLACES
-    name = part.get("n", "").casefold()
-    month = part.get("m") or _MONTHS.get(name[:4]) or _MONTHS.get(name[:3], "0")
-    return (part["y"], month, part["d"]), dict.fromkeys(_PLACES, (0, 1, 2))
+        if moments:
+            is_american = _AMERICAN.search(text) is not None
+            kind = "open" if numbers else "day"
+            is_dotted = part.get("mark") == "." and ". " not in match[0]
+            return _Reading(kind, moments, frozenset(moments), numbers, is_dotted, is_american)
+    return _NONE
 
 
 def _clock(match: re.Match[str]) -> time | None:
@@ -221,17 +205,22 @@ class Times:
 
     def __init__(self, dates: str | None = None) -> None:
         self._dates = dates
-        self._counts: Counter[_Kind] = Counter()
-        self._examples: dict[_Kind, dict[str, None]] = {}
-        self._decided: tuple[str, str, frozenset[str]] | None = None
+        # by what a text is, and the orders in which it is a day
+        self._counts: Counter[tuple[str, frozenset[str]]] = Counter()
+        self._examples: dict[tuple[str, frozenset[str]], dict[str, None]] = {}
+        self._open: dict[tuple[str, ...], _Reading] = {}
+        self._decided: tuple[str, str, set[str]] | None = None
 
     def see(self, value: Any) -> None:
         """Count a value; a blank counts nothing."""
         if text := _text(value):
-            kind, _ = _parsed(text)
-            self._counts[kind] += 1
+            reading = _parsed(text)
+            key = (reading.kind, reading.orders)
+            self._counts[key] += 1
             self._decided = None
-            if len(examples := self._examples.setdefault(kind, {})) < _EXAMPLES:
+            if reading.kind == "open":
+                self._open[reading.numbers] = reading
+            if len(examples := self._examples.setdefault(key, {})) < _EXAMPLES:
                 examples[text] = None
 
     def read(self, value: Any) -> Moment | None:
@@ -239,12 +228,13 @@ class Times:
 
         Numbers that count from the start of a recording have their seconds alone.
         """
-        kind, moments = _parsed(_text(value))
-        if not self._takes(kind):
+        reading = _parsed(_text(value))
+        order, _, kinds = self._decision
+        moment = reading.moments.get(order)
+        if moment is None or reading.kind not in kinds:
             return None
-        moment = moments[self._decision[0]]
-        seconds = (moment if kind.aware else moment.replace(tzinfo=UTC)).timestamp()
-        return Moment("" if kind.name == "small" else moment.isoformat(), seconds)
+        seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        return Moment("" if reading.kind == "small" else moment.isoformat(), seconds)
 
     @property
     def sorts(self) -> bool:
@@ -253,43 +243,31 @@ class Times:
 
     def remarks(self) -> list[tuple[str, str]]:
         """Return what was not read ("note") and what could be read otherwise ("guess")."""
-        order, doubt, names = self._decision
-        taken = [kind for kind in self._counts if self._takes(kind)]
-        rest = [kind for kind in self._counts if kind not in taken]
-        naive = [kind for kind in taken if not kind.aware]
-        unread = [kind for kind in rest if kind.name in ("open", "unread")]
-        kinds = {
-            "days": [kind for kind in taken if doubt and kind.name == "open"],
-            "serials": [kind for kind in taken if kind.sign == "whole"],
-            "naive": naive if len(naive) < len(taken) and "small" not in names else [],
-            "dayless": [kind for kind in rest if kind not in unread],
-            "unread": unread,
-        }
-        return [
-            (
-                "note" if some[0] in rest else "guess",
-                _SENTENCES[name].format(self._some(some), order=order, doubt=doubt),
-            )
-            for name, some in kinds.items()
-            if some
-        ]
+        order, doubt, kinds = self._decision
+        taken = [key for key in self._counts if key[0] in kinds and order in key[1]]
+        left = [key for key in self._counts if key not in taken]
+        remarks = []
+        if doubt:
+            days = self._some([key for key in taken if key[0] == "open"])
+            how = f"{order} and in the order of the file, as they {doubt}"
+            remarks.append(("guess", f"read {days}, {how}; {_REMEDY}"))
+        if left:
+            why = "in which no day was read; turns with them keep their places"
+            remarks.append(("note", f"left out {self._some(left)}, {why}"))
+        return remarks
 
-    def _some(self, kinds: Sequence[_Kind]) -> str:
-        examples = [repr(text[:40]) for kind in kinds for text in self._examples[kind]][:_EXAMPLES]
-        count = counted(sum(self._counts[kind] for kind in kinds), "time")
+    def _some(self, keys: list[tuple[str, frozenset[str]]]) -> str:
+        examples = [repr(text[:40]) for key in keys for text in self._examples[key]][:_EXAMPLES]
+        count = counted(sum(self._counts[key] for key in keys), "time")
         return f"{count}, such as {', '.join(examples)}"
 
-    def _takes(self, kind: _Kind) -> bool:
-        order, _, names = self._decision
-        return order in kind.orders and kind.name in names
-
     @property
-    def _decision(self) -> tuple[str, str, frozenset[str]]:
-        """The order of days, what is doubtful about it, and the names of kinds that are times."""
+    def _decision(self) -> tuple[str, str, set[str]]:
+        """The order of days, what is doubtful about it, and the kinds that are times."""
         if self._decided is None:
             count = Counter[str]()
-            for kind, number in self._counts.items():
-                count[kind.name] += number
+            for (kind, _), number in self._counts.items():
+                count[kind] += number
             # Of the numbers, nearly all are times, or all count from the start of a recording.
             taken = {
                 "day": True,
@@ -298,38 +276,38 @@ class Times:
                 "days": not count["small"] + count["since"],
                 "small": count["small"] == count.total(),
             }
-            names = frozenset(name for name, holds in taken.items() if holds)
-            order, doubt = (self._dates, "") if self._dates else _order(self._counts)
-            self._decided = (order, doubt, names)
+            order, doubt = (self._dates, "") if self._dates else self._order()
+            self._decided = (order, doubt, {kind for kind, holds in taken.items() if holds})
         return self._decided
 
-
-def _order(counts: Mapping[_Kind, int]) -> tuple[str, str]:
-    """Return the order of day, month and year in a column, and what is doubtful about it."""
-    days = [kind for kind in counts if kind.name == "open"]
-    signs = {kind.sign for kind in days}
-    numbers = [len({kind.day[place] for kind in days}) for place in range(3)]
-    day_first, month_first, year_first = (
-        {kind for kind in days if order in kind.orders} for order in _PLACES
-    )
-    # Years vary less than days; with dots the day comes first.
-    certain = "korean" in signs or len(day_first) < len(days) > len(month_first)
-    begins = numbers[0] < numbers[2] + ("asian" in signs) and signs != {"dotted"}
-    if len(year_first) == len(days) and (certain or begins):
-        return _YEAR_FIRST, "" if certain else "may begin with the year"
-    first = sum(counts[kind] for kind in day_first - month_first)
-    second = sum(counts[kind] for kind in month_first - day_first)
-    order = DAY_FIRST
-    if second > first or ("american" in signs and first == second):
-        order = MONTH_FIRST
-    doubt = ""
-    if first and second:
-        doubt = f"are {first:,} times {DAY_FIRST} and {second:,} times {MONTH_FIRST}"
-    elif not (first or second):
-        if signs != {"dotted"} and any(int(kind.day[0]) != int(kind.day[1]) for kind in days):
+    def _order(self) -> tuple[str, str]:
+        """Return the order of day, month and year, and what is doubtful about it."""
+        days = list(self._open.values())
+        fitting = {order: sum(order in day.orders for day in days) for order in _PLACES}
+        is_dotted = all(day.is_dotted for day in days)
+        firsts, lasts = ({day.numbers[place] for day in days} for place in (0, 2))
+        # Years vary less than days; with dots the day comes first.
+        certain = fitting[DAY_FIRST] < len(days) > fitting[MONTH_FIRST]
+        begins = len(firsts) < len(lasts) and not is_dotted
+        if fitting[_YEAR_FIRST] == len(days) and (certain or begins):
+            return _YEAR_FIRST, "" if certain else "may begin with the year"
+        first, second = (
+            sum(self._counts["open", orders] for orders in self._orders_with(order, other))
+            for order, other in ((DAY_FIRST, MONTH_FIRST), (MONTH_FIRST, DAY_FIRST))
+        )
+        is_american = any(day.is_american for day in days) and not is_dotted
+        is_second = second > first or (is_american and first == second)
+        doubt = ""
+        if first and second:
+            doubt = f"are {first:,} times {DAY_FIRST} and {second:,} times {MONTH_FIRST}"
+        elif not (first or second or is_dotted) and _differ(days):
             doubt = "do not show whether the day or the month comes first"
-    elif {kind.sign for kind in counts if kind.name == "day"} == {""} and not (
-        day_first & month_first
-    ):
-        doubt = _SENTENCES["swapped"]
-    return order, doubt
+        return MONTH_FIRST if is_second else DAY_FIRST, doubt
+
+    def _orders_with(self, order: str, other: str) -> list[frozenset[str]]:
+        kinds = (orders for kind, orders in self._counts if kind == "open")
+        return [orders for orders in kinds if order in orders and other not in orders]
+
+
+def _differ(days: Iterable[_Reading]) -> bool:
+    return any(int(day.numbers[0]) != int(day.numbers[1]) for day in days)

@@ -8,12 +8,12 @@ order, that shape is the file's.
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .cleaning import MARK
 from .findings import Draft, Notes, Problem, message_of
-from .messengers import MARK
 from .text_encoding import is_text, text_of
 
 NOT_TEXT = "got bytes that are not UTF-8, expected text; save the file as UTF-8"
@@ -90,15 +90,18 @@ def transcript(path: Path, notes: Notes) -> Draft:
     """Read a file that holds one conversation."""
     with text_of(path, notes) as text:
         lines = [line_of(f"{path}:{number}", line) for number, line in enumerate(text, start=1)]
-    return _draft(f"{path}:1", lines, notes)
+    draft = _draft(f"{path}:1", lines)
+    if not any(message.get("form") == "chat" for message in draft.messages):
+        doubt(draft.messages, notes)
+    return draft
 
 
-def draft_of_text(place: str, lines: Iterable[str], notes: Notes) -> Draft:
+def draft_of_text(place: str, lines: Iterable[str]) -> Draft:
     """Read the lines of a text that holds one conversation, such as a cell of a table.
 
     All are at one place.
     """
-    return _draft(place, [line_of(place, line) for line in lines], notes)
+    return _draft(place, [line_of(place, line) for line in lines])
 
 
 def line_of(place: str, line: str) -> Line:
@@ -188,35 +191,38 @@ def _joined_blocks(lines: list[Line]) -> list[Line]:
     return read
 
 
-def _draft(place: str, lines: list[Line], notes: Notes) -> Draft:
+def _draft(place: str, lines: list[Line]) -> Draft:
     lines = _in_shape(_joined_blocks(lines))
     spoken = [line for line in lines if line.speaker]
     # In a chat, other lines with a colon go on with what somebody says.
     is_chat = bool(spoken) and 2 * sum(line.is_sure for line in spoken) >= len(spoken)
     timed = {line.speaker for line in spoken if (line.is_sure if is_chat else line.time)}
     is_timed = 2 * sum(line.speaker in timed for line in spoken) >= len(spoken)
-    turns: list[tuple[Line, list[str]]] = []
+    messages: list[dict[str, Any]] = []
+    latest: dict[str, Any] = {}
     problems = [Problem(line.place, NOT_TEXT) for line in lines if not is_text(line.text)]
     for line in lines:
-        is_known = line.speaker in timed or not (is_chat or (is_timed and timed and not turns))
+        is_known = line.speaker in timed or not (is_chat or (is_timed and timed and not latest))
+        left_out = ""
         if line.speaker and is_known:
-            turns.append((line, [line.content]))
+            latest = _message(line, is_chat)
+            messages.append(latest)
         elif _ASIDE.fullmatch(line.text) or (
             is_chat and (line.is_sure or _HEADING.fullmatch(line.text))
         ):
-            notes.leave("a line with a time but no speaker", line.place)
-        elif line.text and turns:
-            turns[-1][1].append(line.text if is_chat or line.is_sure else line.content)
+            left_out = "a line with a time but no speaker"
+        elif line.text and latest:
+            latest["content"] += f"\n{line.text if is_chat or line.is_sure else line.content}"
         elif line.text and spoken:
-            notes.leave("a line before the first message", line.place)
-    if not turns and not problems:
+            left_out = "a line before the first message"
+        if left_out:
+            messages.append({"left_out": left_out, "place": line.place, "raw": line.text})
+    if not latest and not problems:
         problems.append(_without_turns(place, lines))
-    messages = [_message(line, parts, is_chat) for line, parts in turns]
-    if is_chat and all(message["content"].startswith(MARK) for message in messages):
-        for message in messages:
+    filled = [message for message in messages if "content" in message]
+    if is_chat and all(message["content"].startswith(MARK) for message in filled):
+        for message in filled:
             message["content"] = message["content"].replace(MARK, "")
-    if not is_chat:
-        doubt(messages, notes)
     return Draft(place, "", messages, problems=tuple(problems))
 
 
@@ -229,18 +235,19 @@ def _without_turns(place: str, lines: list[Line]) -> Problem:
     )
 
 
-def _message(line: Line, parts: list[str], is_chat: bool) -> dict[str, Any]:
-    message = message_of(line.place, line.speaker, "\n".join(parts))
+def _message(line: Line, is_chat: bool) -> dict[str, Any]:
+    message = message_of(line.place, line.speaker, line.content)
     # others count from the start of a recording
     time = line.time if _HAS_DAY.search(line.time) else ""
     return message | {"time": time, "form": "chat" if is_chat else "transcript"}
 
 
-def doubt(messages: list[dict[str, Any]], notes: Notes) -> None:
+def doubt(messages: Iterable[Mapping[str, Any]], notes: Notes) -> None:
     """Warn of who speaks once beside two or more others: it may be the beginning of a sentence."""
-    speakers = Counter(message["role"] for message in messages if message["content"])
-    for message in messages:
-        if len(speakers) > 2 and speakers[message["role"]] == 1 and message["content"]:
+    filled = [message for message in messages if message.get("content")]
+    speakers = Counter(message["role"] for message in filled)
+    for message in filled:
+        if len(speakers) > 2 and speakers[message["role"]] == 1:
             sentence = (
                 f"got a turn of {message['role']!r}, who speaks once beside {len(speakers) - 1} "
                 "others; if that is no speaker, put the line behind the one before it"

@@ -1,12 +1,14 @@
-"""Files of records, such as JSON and Parquet.
+"""Files of records: JSON, Parquet and tables.
 
 Each record is a conversation of some form, or a row of a table.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,59 +19,58 @@ from ...data.source import decompressed
 from ...dialogue import Dialogue
 from ...errors import InputError
 from ...storage.files import check_not_read
-from .columns import parse_columns
+from .columns import is_number, parse_columns
 from .findings import Finding, Notes, Problem, from_drafts, from_record
 from .record_dialogues import Read, RecordDrafts
-from .workbook import parquet_rows
+from .table_files import parquet_rows, records_of, sheets_of, text_rows
+from .text_encoding import encoding_of
 
 
-def find_in_lines(path: Path, notes: Notes) -> Iterator[Finding]:
-    """Read a file with one JSON value a line."""
-    return find_in_records(partial(line_records, path), str(path), notes)
-
-
-def find_in_json(path: Path, notes: Notes) -> Iterator[Finding]:
-    """Read a JSON file, or one that holds a value a line."""
-    return find_in_records(partial(_json_records, path), str(path), notes)
-
-
-def _json_records(path: Path) -> Iterator[tuple[str, Any]]:
+def json_records(path: Path) -> Iterator[tuple[str, Any]]:
+    """Read the values of a JSON file, or of one that holds a value a line."""
     with decompressed(path) as stream:
         content = stream.read()
-    first, *rest = [line for line in content.splitlines() if line.strip()][:2] or [b""]
     try:
-        has_lines = bool(rest) and isinstance(parse_json("", first, ""), dict | list)
-    except InputError:
-        has_lines = False
-    if has_lines:
+        value = parse_json(str(path), content, "export it again as JSON")
+    except InputError as error:
+        if "Extra data" not in str(error):
+            raise
         yield from line_records(path)
         return
-    value = parse_json(str(path), content, "export it again as JSON")
     items = value if isinstance(value, list) else [value]
     for number, item in enumerate(items, start=1):
         yield f"{path}: dialogue {number}" if len(items) > 1 else str(path), item
 
 
+def parquet_records(path: Path) -> Iterator[tuple[str, Any]]:
+    """Read the rows of a Parquet file."""
+    return ((f"{path}: row {index}", row) for index, row in enumerate(parquet_rows(path)))
+
+
+def find_in(
+    records: Callable[[Path], Iterator[tuple[str, Any]]], path: Path, notes: Notes
+) -> Iterator[Finding]:
+    """Read a file of records, which are conversations, or the rows of a table."""
+    return find_in_records(partial(records, path), str(path), notes)
+
+
 def whole_chat(files: Sequence[Path], notes: Notes) -> dict[str, Any]:
     """Join the files of a channel or a chat: days, or numbered parts; users may lie beside."""
     people = [_json(folder / "users.json") for folder in (files[0].parent, files[0].parents[1])]
-    whole: dict[str, Any] = {
-        "id": files[0].parent.name,
-        "channel": files[0].parent.name,
-        "users": next(filter(None, people), []),
-        "messages": [],
-    }
+    name = files[0].parent.name
+    messages: list[Any] = []
+    whole: dict[str, Any] = {"id": name, "channel": name, "users": next(filter(None, people), [])}
     for file in files:
         value = _json(file)
         if isinstance(value, dict):
-            whole |= {name: inner for name, inner in value.items() if name != "messages"}
+            whole |= value
             value = value.get("messages")
         if isinstance(value, list):
-            whole["messages"] += value
+            messages += value
         else:
             sentence = "is not JSON of messages, and was left out; export it again"
             notes.put(Problem(str(file), sentence, "warning"))
-    return whole
+    return whole | {"messages": messages}
 
 
 def _json(path: Path) -> Any:
@@ -78,13 +79,37 @@ def _json(path: Path) -> Any:
     return None
 
 
-def find_in_parquet(path: Path, notes: Notes) -> Iterator[Finding]:
-    """Read a file whose rows are conversations, or the rows of a table."""
+def find_in_table(path: Path, notes: Notes) -> Iterator[Finding]:
+    """Read a table in a file dialogue by dialogue, malformed ones too.
 
-    def records() -> Iterator[tuple[str, Any]]:
-        return ((f"{path}: row {index}", row) for index, row in enumerate(parquet_rows(path)))
-
-    yield from find_in_records(records, str(path), notes)
+    The rows are read several times. Of a workbook, all sheets whose columns are known.
+    """
+    columns = parse_columns(notes.options.columns)
+    of_rows = partial(records_of, numbered=any(map(is_number, columns.values())))
+    reads: dict[str, Callable[[str], Read]] = {}
+    if path.name.lower().endswith(".xlsx"):
+        for title, rows in sheets_of(path, notes).items():
+            reads[title] = lambda name, rows=rows: lambda: of_rows(name, iter(rows))
+    else:
+        encoding = encoding_of(path, notes)
+        reads[""] = lambda name: lambda: of_rows(name, text_rows(path, encoding))
+    tables: list[RecordDrafts] = []
+    for title, read in reads.items():
+        name = f"{path}: {title}" if len(reads) > 1 else str(path)
+        try:
+            tables.append(RecordDrafts(read(name), name, columns, title))
+        except InputError as error:
+            if len(reads) == 1:
+                raise
+            reason = re.sub(f"^{re.escape(name)}:\\d+: ", "", str(error)).partition(";")[0]
+            notes.add(f"passed over the sheet {title!r}: {reason}", str(path))
+    for table in tables:
+        table.title = table.title if len(tables) > 1 else ""
+    yield from from_drafts(
+        lambda notes: chain.from_iterable(table(notes) for table in tables), notes
+    )
+    for table in tables:
+        table.take_account(notes)
 
 
 def find_in_records(read: Read, name: str, notes: Notes) -> Iterator[Finding]:
