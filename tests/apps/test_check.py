@@ -90,11 +90,7 @@ def test_every_bad_row_and_every_bad_line_of_transcripts(tmp_path):
             f"{problem.place.removeprefix(str(folder))} {problem.message}"
             for problem in check(folder)
         ],
-        *(
-            "/a.txt:3 got bytes th",
-            "/c.txt:1 got no turn,",
-            " roles: guessed A: user; B",
-        ),
+        *("/a.txt:3 got bytes th", "/c.txt:1 got no turn,", " roles: guessed A: user; B"),
     )
 
 

@@ -6,7 +6,6 @@ Who speaks when, and what is left out.
 import re
 
 import pytest
-from read_files import read
 
 from hf_dialemb.apps.files.findings import Notes
 from hf_dialemb.apps.files.transcripts import draft_of_text
@@ -254,18 +253,3 @@ def test_other_messengers_have_their_own_layouts(name):
     time = times.get(name, "2024년 1월 5일 오후 3:3{}")
     assert spoken == [(time.format(4), "Ann", "Hi: you"), (time.format(7), "Bob", "Ho so: there")]
     assert not problems
-
-
-def test_each_file_of_a_folder_has_its_own_order_of_day_and_month_if_it_shows_one(tmp_path):
-    folder = tmp_path / "chats"
-    folder.mkdir()
-    days = {
-        "a": "01-29-2018, 23:33",
-        "b": "01.04.2015, 16:00",
-        "c": "29/01/2018, 9:00",
-        "d": "02-03-2018, 9:00",
-    }
-    for name, day in days.items():
-        (folder / f"{name}.txt").write_text(f"[{day}] Ann: Hi\n[{day}] Bob: Ho\n", encoding="utf-8")
-    dialogues, _ = read(folder, tmp_path, roles="Ann=user,Bob=assistant")
-    assert [item.time[:10] for item in dialogues[:3]] == ["2018-01-29", "2015-04-01", "2018-01-29"]

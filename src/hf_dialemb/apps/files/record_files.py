@@ -22,7 +22,7 @@ from ...storage.files import check_not_read
 from .columns import is_number, parse_columns
 from .findings import Finding, Notes, Problem, from_drafts, from_record
 from .record_dialogues import Read, RecordDrafts
-from .table_files import parquet_rows, records_of, sheets_of, text_rows
+from .table_files import Row, parquet_rows, records_of, sheets_of, text_rows
 from .text_encoding import encoding_of
 
 
@@ -85,19 +85,19 @@ def find_in_table(path: Path, notes: Notes) -> Iterator[Finding]:
     The rows are read several times. Of a workbook, all sheets whose columns are known.
     """
     columns = parse_columns(notes.options.columns)
-    of_rows = partial(records_of, numbered=any(map(is_number, columns.values())))
-    reads: dict[str, Callable[[str], Read]] = {}
+    numbered = any(map(is_number, columns.values()))
+    reads: dict[str, Callable[[], Iterator[Row]]] = {}
     if path.name.lower().endswith(".xlsx"):
         for title, rows in sheets_of(path, notes).items():
-            reads[title] = lambda name, rows=rows: lambda: of_rows(name, iter(rows))
+            reads[title] = partial(iter, rows)
     else:
-        encoding = encoding_of(path, notes)
-        reads[""] = lambda name: lambda: of_rows(name, text_rows(path, encoding))
+        reads[""] = partial(text_rows, path, encoding_of(path, notes))
     tables: list[RecordDrafts] = []
     for title, read in reads.items():
         name = f"{path}: {title}" if len(reads) > 1 else str(path)
         try:
-            tables.append(RecordDrafts(read(name), name, columns, title))
+            records = partial(records_of, name, read, numbered=numbered)
+            tables.append(RecordDrafts(records, name, columns, title))
         except InputError as error:
             if len(reads) == 1:
                 raise

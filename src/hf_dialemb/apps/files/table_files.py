@@ -4,7 +4,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from itertools import chain
@@ -27,12 +27,15 @@ Row = tuple[int, Sequence[str], str]
 """A row of a table: its line in the file, its cells, and its fault."""
 
 
-def records_of(name: str, rows: Iterator[Row], *, numbered: bool) -> Iterator[tuple[str, Any]]:
+def records_of(
+    name: str, read: Callable[[], Iterator[Row]], *, numbered: bool
+) -> Iterator[tuple[str, Any]]:
     """Yield the rows of a table as objects by its header, or by the numbers of columns.
 
     The fault of a row stands under the name None. An InputError refuses a header that has one, and
     a header alone.
     """
+    rows = read()
     first = next(rows, None)
     if first is None:
         return
