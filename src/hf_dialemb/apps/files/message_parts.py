@@ -212,8 +212,9 @@ def _said(
     if (time := value_at(flat, layout.time)) is not None:
         message["time"] = time
     if layout.is_recording:
-        message["start"] = value_at(flat, layout.start)
-        message["channel"] = value_at(flat, layout.channel)
+        for field, paths in (("start", layout.start), ("channel", layout.channel)):
+            value = value_at(flat, paths)
+            message[field] = value if isinstance(value, str | int | float) else None
         message["speaker"] = None if message["role"] == "None" else message["role"]
     is_markup = layout.is_markup or re.search("html|rich", path.lower())
     is_plain = "plain" in path.lower() or flat.get("body/contentType") == "text"
