@@ -15,11 +15,13 @@ Vectors are kept in a folder beside the output. BERTopic comes with the extra ``
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 from hardware import describe_machine
+from safetensors.numpy import load_file, save_file
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.preprocessing import normalize
@@ -28,7 +30,7 @@ import hf_dialemb
 from hf_dialemb.apps.topics import topic_clustering
 from hf_dialemb.data import single_domain
 from hf_dialemb.dialogue import Dialogue
-from hf_dialemb.storage.files import kept_vectors, write_json_atomically
+from hf_dialemb.storage.files import write_json_atomically
 from hf_dialemb.storage.pretrained import MINILM
 
 CORPORA = ("sgd", "multiwoz", "self_dialogue", "star")
@@ -99,6 +101,14 @@ def figures(name: str, corpus: str, truth: list[str], found: list[np.ndarray]) -
     for key, values in (("found", numbers), ("purity", pure), ("nmi", nmi)):
         row |= {key: float(np.mean(values)), f"{key}_std": float(np.std(values, ddof=1))}
     return row
+
+
+def kept_vectors(path: Path, make: Callable[[], np.ndarray]) -> np.ndarray:
+    """Read vectors from a safetensors file, or make and keep them there."""
+    if not path.is_file():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save_file({"vectors": make()}, path)
+    return load_file(path)["vectors"]
 
 
 def measured(corpus: str, split: str, cache: Path) -> list[dict[str, object]]:

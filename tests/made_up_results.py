@@ -6,7 +6,6 @@ RUN = {
     "command": "dialemb papers benchmark --suite small --model one two",
     "config": {},
     "seeds": [0, 1],
-    "commit": "abc123",
     "versions": {"python": "3.11.7", "numpy": "2.4.6"},
     "hardware": "a machine, 2 cores",
     "seconds": 3725.0,

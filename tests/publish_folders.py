@@ -13,9 +13,7 @@ from huggingface_hub.utils import close_session
 from safetensors.numpy import save_file
 from transformers import BertConfig, BertModel
 
-from hf_dialemb.metrics.space import write_space
-
-CARD = "---\nlicense: apache-2.0\n---\n# A model\n"
+CARD = "---\nlicense: apache-2.0\nmodel-index:\n- name: small\n  results: []\n---\n# A model\n"
 
 
 def write(folder: Path, **texts: str) -> Path:
@@ -73,38 +71,14 @@ def model_folder(folder: Path, seed: int = 0, parts: int = 1) -> Path:
     return folder
 
 
-def dataset_folder(folder: Path) -> Path:
-    configs = (
-        "configs:\n- config_name: default\n  data_files:\n  - {split: train, path: train/*.jsonl}\n"
-    )
-    write(folder, README__md=f"---\nlicense: mit\n{configs}---\n# Calls\n")
-    write(
-        folder / "train",
-        calls__jsonl='{"messages": [{"role": "user", "content": "look into /home/me/x"}]}\n',
-    )
-    return folder
-
-
-def metric_folder(folder: Path, name: str = "ndcg") -> Path:
-    """Write the Space of a metric, with Python's caches."""
-    write_space(name, folder / name)
-    (folder / name / "__pycache__").mkdir(exist_ok=True)
-    (folder / name / "__pycache__" / "x.pyc").write_bytes(b"\x80\x04.")
-    return folder / name
-
-
 def contents(folder: Path) -> dict[str, bytes]:
-    files = (
-        path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts
-    )
+    files = (path for path in folder.rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
-def seen(
-    hub, kind: str = "models", name: str = "org/small", revision: str = "main"
-) -> dict[str, bytes]:
+def seen(hub, name: str = "org/small", revision: str = "main") -> dict[str, bytes]:
     """Return the files of a repository without the Hub's own."""
-    files = hub.files(kind, name, revision)
+    files = hub.files("models", name, revision)
     assert files.pop(".gitattributes")
     return files
 

@@ -14,6 +14,7 @@ import torch
 from afresh import printed_afresh
 from commands import main
 
+from hf_dialemb.encoders.specs import find_encoder
 from hf_dialemb.evaluation.results.rows import Results, Row, describe_run, rows_of, write_results
 from hf_dialemb.hub.card.card import render_card
 from hf_dialemb.hub.card.card_record import make_record
@@ -24,7 +25,6 @@ from hf_dialemb.methods import get_method
 from hf_dialemb.methods.multi_granularity import MultiGranularityModel
 from hf_dialemb.storage.run_folder import RunFolder
 from hf_dialemb.training.arguments import make_settings
-from hf_dialemb.training.data import weights_digest
 
 REPO = "org/some-model"
 SETTINGS_FILE, REPORT_FILE = "training_settings.json", "training_report.json"
@@ -51,11 +51,6 @@ REPORT = {
     "hardware": "2 x Quick GPU",
     "resumed_from": None,
     "log": [],
-    "held_out": {
-        "dialogues": 1200,
-        "sides": {"before": 50.04, "after": 61.0},
-        "map": {"before": 70.0, "after": 72.5},
-    },
 }
 
 
@@ -99,7 +94,11 @@ def train_ensemble(dialogues, folder: Path) -> Path:
     ensemble = folder / "multi-granularity"
     for part in MultiGranularityModel.from_members([str(member) for member in members]):
         part.save_pretrained(ensemble)
-    made_of = [{"run": member.name, "weights": weights_digest(member)} for member in members]
+    digests = [find_encoder(str(member)).fingerprint for member in members]
+    made_of = [
+        {"run": member.name, "weights": digest}
+        for member, digest in zip(members, digests, strict=True)
+    ]
     RunFolder(ensemble).members_file.write_text(json.dumps(made_of))
     return ensemble
 

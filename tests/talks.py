@@ -1,5 +1,9 @@
 """Short dialogues made of texts."""
 
+import json
+
+from datasets import Dataset
+
 from hf_dialemb.dialogue import Dialogue, Turn
 
 
@@ -8,6 +12,20 @@ def dialogue(*contents, id="", domains=(), roles=("user", "assistant")):
         Turn(roles[place % len(roles)], content) for place, content in enumerate(contents)
     )
     return Dialogue(turns, id, domains)
+
+
+def to_dataset(dialogues):
+    """A dataset as people make one: a row for each dialogue, with its metadata as JSON."""
+    rows = [
+        {
+            "domains": [],
+            "time": "",
+            **dialogue.to_json(),
+            "metadata": json.dumps(dict(dialogue.metadata)),
+        }
+        for dialogue in dialogues
+    ]
+    return Dataset.from_list(rows)
 
 
 CHATS = [

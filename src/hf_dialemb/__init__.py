@@ -55,7 +55,9 @@ _PLACES = {
     ".training.training_run": ["train"],
 }
 
-__getattr__, __dir__, __all__ = lazy_names(__name__, _PLACES)
+__getattr__, __dir__, _names = lazy_names(__name__, _PLACES)
+# what `help` shows: the classes inherit pages of methods from transformers
+__all__ = [name for name in _names if name.islower()]
 
 
 _REGISTERING = RLock()  # several threads may load their first model at once

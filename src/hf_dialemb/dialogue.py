@@ -77,13 +77,6 @@ class Turn:
                     f"field {needed} is missing; give every message a 'role' and a 'content'"
                 )
         slots = message.get("slots") or ()
-        listed = isinstance(slots, Sequence) and not isinstance(slots, str)
-        for slot in slots if listed else [slots]:
-            if not isinstance(slot, Mapping) or not isinstance(slot.get("name"), str):
-                raise InputError(
-                    f"field slots: got {slots!r}, expected a list of objects with 'name' and "
-                    "'value'"
-                )
         name = message.get("name")
         return cls(
             message["role"],

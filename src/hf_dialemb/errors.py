@@ -74,14 +74,14 @@ def hub_errors(repo_id: str) -> Iterator[None]:
         cause: BaseException = error
         while not isinstance(cause, HfHubHTTPError) and cause.__cause__ is not None:
             cause = cause.__cause__
-        reason = " ".join(
-            str(getattr(cause, "server_message", None) or cause or type(cause).__name__).split()
-        )
+        message = getattr(cause, "server_message", None) or cause or type(cause).__name__
+        reason = " ".join(str(message).split())
         if not isinstance(cause, HfHubHTTPError):
-            reason = f"the Hub at {constants.ENDPOINT} cannot be reached or broke off ({reason})"
-            raise ConnectionError(
-                errno.EIO, f"{reason}: check the network and {_AGAIN}", repo_id
-            ) from None
+            sentence = (
+                f"the Hub at {constants.ENDPOINT} cannot be reached or broke off ({reason}): check "
+                f"the network and {_AGAIN}"
+            )
+            raise ConnectionError(errno.EIO, sentence, repo_id) from None
         status = cause.response.status_code
         sentence = f"the Hub answers HTTP {status} ({reason}): {_REMEDIES.get(status, _AGAIN)}"
         if status >= 500 or status in _PASSING:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_up_corpora import write
+from talks import to_dataset
 
 from hf_dialemb.apps.files.check import Problem, check
 from hf_dialemb.apps.files.reading import read_own
-from hf_dialemb.data.hub_dataset import to_dataset
 from hf_dialemb.data.reading_options import ReadingOptions
 from hf_dialemb.errors import InputError
 

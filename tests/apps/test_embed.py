@@ -1,6 +1,5 @@
 """Embedding a file, and searching in what was embedded."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +7,6 @@ import pyarrow.parquet as pq
 import pytest
 from killed import kill
 
-from hf_dialemb.apps.cli import main
 from hf_dialemb.apps.search import embed as module
 from hf_dialemb.apps.search.embed import embed_file
 from hf_dialemb.data import write_jsonl
@@ -81,17 +79,3 @@ def test_what_is_read_is_never_written(tiny_checkpoint, source, refused):
     words = "embed", "--model", tiny_checkpoint, "--input", source, "--output", same
     assert "is what is read, and would be lost; choose another name" in refused(*words)
     assert source.read_bytes() == before
-
-
-def test_stored_vectors_serve_as_embedded_ones(tmp_path, sample_dialogues, refused):
-    source, whole = tmp_path / "d.jsonl", tmp_path / "d.parquet"
-    write_jsonl(sample_dialogues[:30], source)
-    assert embed_file("dialogue-static", source, whole) == 30
-    figures, words = [], ["evaluate", "--corpus", source, "--output", tmp_path / "r.json"]
-    for model in (["--model", "dialogue-static"], ["--vectors", whole]):
-        assert main([*map(str, [*words, "--seeds", 1, *model])]) == 0
-        rows = json.loads((tmp_path / "r.json").read_text())["results"]
-        measured = {(row["model"], row["metric"], row["setting"]): row["mean"] for row in rows}
-        figures.append({key: mean for key, mean in measured.items() if key[1] != "seconds"})
-    assert figures[0] == figures[1]
-    assert "give a file that dialemb embed wrote" in refused(*words, "--vectors", source)

@@ -7,11 +7,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from talks import to_dataset
 
 from hf_dialemb.apps.cli import main
 from hf_dialemb.apps.flow.flow_folder import read_flow
 from hf_dialemb.data import write_jsonl
-from hf_dialemb.data.hub_dataset import to_dataset
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.storage.files import replaced_together
 

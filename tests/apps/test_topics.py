@@ -255,7 +255,6 @@ def test_periods_are_the_finest_that_can_be_read_and_have_no_gap():
 
 def test_the_command_writes_a_page_and_tables(tmp_path, capsys):
     write_jsonl(made(), calls := tmp_path / "calls.jsonl")
-    vectors = str(tmp_path / "vectors.parquet")
     words, source = (
         ["topics", str(calls), "--topics", "3", "--output"],
         ["--model", "dialogue-static"],
@@ -263,8 +262,7 @@ def test_the_command_writes_a_page_and_tables(tmp_path, capsys):
     assert main([*words, str(tmp_path / "out"), *source]) == 0
     assert "60 dialogues, 3 topics" in capsys.readouterr().out
     assert [row["size"] for row in table_of(tmp_path / "out")] == [20] * 3
-    assert main(["embed", *source, "--input", str(calls), "--output", vectors]) == 0
-    assert main([*words, str(tmp_path / "again"), "--vectors", vectors]) == 0
+    assert main([*words, str(tmp_path / "again"), *source]) == 0
     pages = [(tmp_path / folder / "index.html").read_bytes() for folder in ("out", "again")]
     assert pages[0] == pages[1]
 
@@ -326,7 +324,6 @@ def test_the_command_writes_a_flow_of_each_topic(tmp_path, capsys):
         (["--topics", "3", "--from", "topics"], "got --from and --topics"),
         (["--topics", "0"], "topics: got 0, expected 1 to 60"),
         (["--names", "no/such-model-anywhere"], "no/such-model-anywhere"),
-        (["--vectors", "calls.jsonl"], "give a file that dialemb embed wrote"),
     ],
 )
 def test_mistakes_are_told_in_a_sentence(tmp_path, capsys, monkeypatch, words, told):

@@ -1,9 +1,9 @@
 """Conversations that the library reads by itself, as it does where no application is installed."""
 
 import pytest
+from talks import to_dataset
 
 from hf_dialemb.data import load_dialogues, loading, write_jsonl
-from hf_dialemb.data.hub_dataset import to_dataset
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.errors import InputError
 

@@ -16,7 +16,6 @@ from talks import dialogue
 
 from hf_dialemb.data import CORPORA, get_corpus, load_dialogues, readers, single_domain
 from hf_dialemb.data.corpus import TERMS
-from hf_dialemb.data.corpus_names import data_hash
 from hf_dialemb.data.published import catalogue
 from hf_dialemb.data.source import Source
 from hf_dialemb.errors import InputError
@@ -181,21 +180,6 @@ def test_all_is_every_split_in_turn():
     assert load_dialogues("sample", None, "all") == [item for split in splits for item in split]
     dialogues = [dialogue("Hi", id=str(count), domains=tuple("abc"[:count])) for count in range(4)]
     assert single_domain(dialogues) == dialogues[1:2]
-
-
-def test_the_hash_of_a_corpus_depends_on_its_files_only(tmp_path):
-    names = [f"sgd/{split}/dialogues_001.json" for split in ("train", "dev", "test")]
-    left, two = (
-        write(tmp_path / text, {name: [text] for name in names}) for text in ("hello", "hallo")
-    )
-    (tmp_path / "packed").mkdir()
-    pack(tmp_path / "packed" / "sgd.tar.gz", dict.fromkeys(names, b'["hello"]'))
-    first = data_hash("sgd", left)
-    assert first == data_hash("sgd", tmp_path / "packed") != data_hash("sgd", two)
-    assert data_hash("sgd", write(left, {"sgd/README.md": "notes"})) == first
-    mine = tmp_path / "mine.jsonl"
-    assert len({data_hash(str(mine)) for text in ("{}", "{ }") if mine.write_text(text)}) == 2
-    assert data_hash("sample") is None
 
 
 def test_the_example_of_a_new_corpus_in_the_docs_reads_its_files(tmp_path, monkeypatch):

@@ -8,7 +8,6 @@ import pytest
 import torch
 import transformers
 from checkpoints import save_dse
-from exports import save
 from given_vectors import hashed
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.models import Pooling, Transformer
@@ -80,23 +79,13 @@ def test_vectors_are_means_of_tokens_of_dialogues_and_of_utterances(kind, folder
     assert (found.kind, found.path, found.level) == (LIBRARIES[kind], str(folder), "utterances")
 
 
-def test_what_is_no_model_or_an_unfinished_training_is_refused(tiny_checkpoint, tmp_path):
+def test_what_is_no_model_is_refused_and_a_checkpoint_is_one(tiny_checkpoint, tmp_path):
     assert find_encoder(str(tiny_checkpoint)).kind == "dialemb"
     with pytest.raises(InputError, match="got no model in it"):
         find_encoder(str(tmp_path))
     with pytest.raises(InputError, match="neither a folder nor on the Hub within reach"):
         find_encoder(str(tmp_path / "nowhere" / "at" / "all"))
-    (tmp_path / "training_settings.json").write_text("{}")
-    # which a training keeps beside its checkpoints
-    (tmp_path / "label_vectors-0.safetensors").write_bytes(b"")
-    with pytest.raises(
-        InputError,
-        match=r"got a folder of an unfinished training, expected a model; run it again to",
-    ):
-        find_encoder(str(tmp_path))
     shutil.copytree(tiny_checkpoint, tmp_path / "checkpoint-5")
-    with pytest.raises(InputError, match=r"go on, or give one of its checkpoints \(checkpoint-5\)"):
-        find_encoder(str(tmp_path))
     encoder = load_encoder(str(tmp_path / "checkpoint-5"), device="cpu")
     np.testing.assert_array_equal(
         encoder.encode_utterances(["book"]), encoder.encode([dialogue("book")])
@@ -111,8 +100,6 @@ def test_a_fingerprint_is_of_what_decides_the_vectors(folders, tmp_path):
     shutil.copytree(folders["plain"], folder)
     first = fingerprint(folder)
     assert first == fingerprint(folders["plain"]) == fingerprint(folder, dtype=torch.float32)
-    (folder / "response_vectors-0a1b2c3d.safetensors").write_text("{}")
-    assert first == fingerprint(folder)
     others = {
         first,
         fingerprint("tfidf"),
@@ -143,31 +130,6 @@ def test_an_encoder_decoder_is_read_by_its_encoder(folders, tmp_path):
     hidden = [last_hidden(model.get_encoder(), tokenizer, text) for text in TEXTS]
     np.testing.assert_allclose(
         vectors_of(tmp_path), [each.mean(axis=0) for each in hidden], atol=1e-5
-    )
-
-
-@pytest.mark.parametrize("marks", [("[SYS]", "[USR]"), ("[sys]", "[usr]")])
-@pytest.mark.parametrize("added", [False, True])
-def test_speakers_are_marked_where_the_vocabulary_has_their_marks(marks, added, folders, tmp_path):
-    words = (folders["plain"] / "vocab.txt").read_text()
-    (tmp_path / "vocab.txt").write_text(
-        words if added else words.replace("[unused0]\n[unused1]", "\n".join(marks))
-    )
-    tokenizer = transformers.BertTokenizerFast(vocab=str(tmp_path / "vocab.txt"))
-    tokenizer.add_tokens(list(marks) if added else [])
-    model = transformers.AutoModel.from_pretrained(folders["plain"]).eval()
-    model.resize_token_embeddings(len(tokenizer))
-    save((model, tokenizer), tmp_path)
-    system, user = tokenizer.convert_tokens_to_ids(list(marks))
-    first, second = tokenizer(["book hotel", "thanks"], add_special_tokens=False)["input_ids"]
-    ids = [tokenizer.cls_token_id, user, *first, system, *second, tokenizer.sep_token_id]
-    with torch.inference_mode():
-        expected = model(torch.tensor([ids])).last_hidden_state[0].mean(dim=0)
-    talk = dialogue("book hotel", "thanks")
-    np.testing.assert_allclose(vectors_of(tmp_path, [talk])[0], expected, atol=1e-5)
-    alone = [mean_of_tokens(tmp_path, turn.content) for turn in talk.turns]
-    np.testing.assert_allclose(
-        vectors_of(tmp_path, [talk], level="utterances")[0], np.mean(alone, axis=0), atol=1e-5
     )
 
 

@@ -9,15 +9,9 @@ from made_up_corpora import needs
 from talks import dialogue
 
 from hf_dialemb.data import iterate_dialogues, write_jsonl
-from hf_dialemb.data.audit import near_duplicates as near
-from hf_dialemb.data.audit.leakage import (
-    Cleaning,
-    EvaluationIndex,
-    build_index,
-    find_leakage,
-    leakage_table,
-)
-from hf_dialemb.data.audit.near_duplicates import Utterances, comparable
+from hf_dialemb.data import near_duplicates as near
+from hf_dialemb.data.leakage import EvaluationIndex, build_index
+from hf_dialemb.data.near_duplicates import Utterances, comparable
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.errors import InputError
 
@@ -50,9 +44,16 @@ QUESTION = "How do I renew my library card?"
 
 def index(*dialogues, kind="dialogues", sets=()):
     result = EvaluationIndex()
-    for name, item, kind_of_set in sets or [("set/test", dialogues, kind)]:
-        result.add(name, item, kind_of_set)
+    for item, kind_of_set in sets or [(dialogues, kind)]:
+        result.add(item, kind_of_set)
     return result
+
+
+def cleaned(evaluation, dialogues, **how):
+    """What is left of dialogues, and the numbers of dialogues and turns that are not."""
+    counts = Counter()
+    left = list(evaluation.clean(dialogues, counts, **how))
+    return left, (counts["dialogues"], counts["turns"])
 
 
 def words(generator, count):
@@ -96,44 +97,29 @@ def test_dialogues_that_are_found_and_none_in_empty_sets():
         (
             HARBOUR,
             [text.lower().replace("'", " '").replace(",", " ,") for text in HARBOUR],
-            "exact",
+            "leaks",
         ),  # tokenised
-        (HARBOUR, [text.upper().strip(".!?") for text in HARBOUR], "exact"),
-        (HARBOUR, [HARBOUR[0], " ".join(HARBOUR[1:3]), HARBOUR[3]], "exact"),
-        (HARBOUR, CHANGED, "near"),
-        (HARBOUR, LIBRARY, "nothing"),
-        (HARBOUR, HARBOUR[:2], "within"),
-        (HARBOUR, [*LIBRARY, *HARBOUR, *LIBRARY], "within"),
-        (HARBOUR, [text for pair in zip(HARBOUR, LIBRARY, strict=True) for text in pair], "near"),
+        (HARBOUR, [text.upper().strip(".!?") for text in HARBOUR], "leaks"),
+        (HARBOUR, [HARBOUR[0], " ".join(HARBOUR[1:3]), HARBOUR[3]], "leaks"),
+        (HARBOUR, CHANGED, "leaks"),
+        (HARBOUR, LIBRARY, "stays"),
+        (HARBOUR, HARBOUR[:2], "leaks"),
+        (HARBOUR, [*LIBRARY, *HARBOUR, *LIBRARY], "leaks"),
+        (HARBOUR, [text for pair in zip(HARBOUR, LIBRARY, strict=True) for text in pair], "leaks"),
         (
             GREETING,
             ["Hello there!", "Good morning. How may I help?"],
-            "nothing",
+            "stays",
         ),  # a phrase is no dialogue
-        (GREETING, ["hello there", "good morning how can i help"], "exact"),
-        (CHINESE, [" ".join(text) for text in CHINESE], "exact"),
-        (CHINESE, [text.replace("星期六", "星期天") for text in CHINESE], "near"),
-        (CHINESE, [CHINESE[2], "谢谢你，再见。"], "near"),
-        (CHINESE, EXCHANGE, "nothing"),
+        (GREETING, ["hello there", "good morning how can i help"], "leaks"),
+        (CHINESE, [" ".join(text) for text in CHINESE], "leaks"),
+        (CHINESE, [text.replace("星期六", "星期天") for text in CHINESE], "leaks"),
+        (CHINESE, [CHINESE[2], "谢谢你，再见。"], "leaks"),
+        (CHINESE, EXCHANGE, "stays"),
     ):
         evaluation = index(dialogue(*spoken(random.Random(9)), id="b"), dialogue(*held_out, id="a"))
-        leaks = evaluation.leaks(dialogue(*training))
-        for leak in leaks:
-            assert (leak.evaluation, leak.id, leak.level, leak.turn) == (
-                "set/test",
-                "a",
-                "dialogue",
-                None,
-            )
-            assert near.DIALOGUE_THRESHOLD < leak.similarity <= 1
-        outcome = [
-            "exact" if leak.exact else "within" if leak.similarity == 1 else "near"
-            for leak in leaks
-        ]
-        assert outcome == ([expected] if expected != "nothing" else [])
-        assert list(evaluation.clean([dialogue(*training)])) == (
-            [] if outcome else [dialogue(*training)]
-        )
+        left, _ = cleaned(evaluation, [dialogue(*training)])
+        assert left == ([dialogue(*training)] if expected == "stays" else [])
 
 
 def test_a_leaking_turn_is_removed_and_the_others_stay():
@@ -146,31 +132,17 @@ def test_a_leaking_turn_is_removed_and_the_others_stay():
         Turn("speaker_3", "At the desk."),
     )
     training = Dialogue(turns, "t", ("library",))
-    (leak,) = evaluation.leaks(training)
-    assert (leak.id, leak.level, leak.exact, leak.turn) == ("7", "utterance", True, 2)
-    cleaning = Cleaning()
-    assert list(evaluation.clean([training], cleaning)) == [
-        replace(training, turns=(*turns[:2], turns[3]))
-    ]
-    assert cleaning == Cleaning(dialogues=1, removed_dialogues=0, turns=4, removed_turns=1)
+    left = replace(training, turns=(*turns[:2], turns[3]))
+    assert cleaned(evaluation, [training]) == ([left], (0, 1))
     # Training reads no turns as neighbours that were none: it takes the runs of turns between those
     # that leak.
-    whole, other, leak = (
-        Dialogue((*turns, turns[1]), "t", metadata={"questions": []}),
-        dialogue(*GREETING, id="u"),
-        dialogue(QUESTION, id="v"),
-    )
-    cleaning, cleaned = Cleaning(), Cleaning()
-    pieces = [other, replace(whole, turns=turns[:2]), replace(whole, turns=whole.turns[3:])]
-    actual = list(evaluation.pieces([other, whole, leak], cleaning))
-    assert (actual, [piece.metadata for piece in actual]) == (
-        pieces,
-        [{}, {}, {}],
-    )  # places of turns have moved
-    assert len(list(evaluation.clean([other, whole, leak], cleaned))) == 2
-    assert (
-        cleaning == cleaned == Cleaning(dialogues=3, removed_dialogues=1, turns=8, removed_turns=2)
-    )
+    whole = Dialogue((*turns, turns[1]), "t", metadata={"questions": []})
+    other = dialogue(*GREETING, id="u")
+    leak = dialogue(QUESTION, id="v")
+    pieces, counts = cleaned(evaluation, [other, whole, leak], cut=True)
+    assert pieces == [other, replace(whole, turns=turns[:2]), replace(whole, turns=whole.turns[3:])]
+    assert [piece.metadata for piece in pieces] == [{}, {}, {}]  # places of turns have moved
+    assert counts == cleaned(evaluation, [other, whole, leak])[1] == (1, 2)
 
 
 def runs_of(text, length):
@@ -209,20 +181,20 @@ def test_near_dialogues_are_those_of_a_comparison_of_all_pairs():
     owners = Counter(run for outcome in runs.values() for run in outcome)
     common = {run for run, count in owners.items() if count > near.MOST_OWNERS}
     assert common
-    expected, outcome, index_of_all = {}, {}, index(*evaluation)
+    texts = {comparable(" ".join(turn.content for turn in item.turns)) for item in evaluation}
+    expected, outcome, index_of_all = [], [], index(*evaluation)
     for item in training:
-        leaks = index_of_all.leaks(item)
-        if len(item.turns) == 1 or (leaks and leaks[0].exact):
+        if len(item.turns) == 1 or comparable(" ".join(t.content for t in item.turns)) in texts:
             continue
-        own, shares = all_runs(item) - common, []
-        for identifier, others in runs.items():
+        own = all_runs(item) - common
+        leaks = False
+        for others in runs.values():
             shared, smaller = len(own & others), min(len(own), len(others - common))
-            if shared >= near.LEAST_SHARED and shared / smaller >= near.DIALOGUE_THRESHOLD:
-                shares.append((-shared / smaller, identifier))
-        expected[item.id] = min(shares, default=None)
-        outcome[item.id] = (-leaks[0].similarity, leaks[0].id) if leaks else None
+            leaks |= shared >= near.LEAST_SHARED and shared / smaller >= near.DIALOGUE_THRESHOLD
+        expected.append(leaks)
+        outcome.append(not cleaned(index_of_all, [item])[0])
     assert outcome == expected
-    assert len(outcome) - 50 > sum(map(bool, outcome.values())) > 50
+    assert len(outcome) - 50 > sum(outcome) > 50
 
 
 def test_near_utterances_are_those_of_a_comparison_of_all_pairs():
@@ -235,16 +207,17 @@ def test_near_utterances_are_those_of_a_comparison_of_all_pairs():
         text + tail for text, tail in zip(copies, ["", "", " so", " bo ka"] * 150, strict=True)
     ]
     utterances, similarities = Utterances(), []
-    for number, text in enumerate(texts):
-        utterances.add("set", f"e{number}", comparable(text))
+    for text in texts:
+        utterances.add(comparable(text))
     shingles = [runs_of(comparable(text), 3) for text in texts]
     for text in training:
         own = runs_of(comparable(text), 3)
         best = max(len(own & other) / len(own | other) for other in shingles)
         similarities.append(best if best >= near.UTTERANCE_THRESHOLD else 0.0)
     assert 50 < sum(0 < item < 1 for item in similarities) < 500
-    outcome = [utterances.find(comparable(text)) for text in training]
-    assert [matches[0].similarity if matches else 0.0 for matches in outcome] == similarities
+    assert [utterances.holds(comparable(text)) for text in training] == list(
+        map(bool, similarities)
+    )
 
 
 def test_cleaning_leaves_no_leak_whatever_the_order():
@@ -254,91 +227,34 @@ def test_cleaning_leaves_no_leak_whatever_the_order():
         for item in training[:20]
         for turn in item.turns[:2]
     ]
-    held_out = [("a/test", evaluation[:50], "dialogues"), ("b/test", evaluation[40:], "dialogues")]
-    held_out.append(("c/test", utterances, "utterances"))
-    training = [("a", training[:60]), ("b", training[60:])]
-    report = leakage_table(training, index(sets=held_out))
-    assert len(report.rows) == 6
-    assert sum(row.near for row in report.rows) > 20 < sum(row.exact for row in report.rows)
-    for row in report.rows:  # examples are few, and near ones come first
-        assert [item["leak"]["exact"] for item in row.examples] == (
-            [False] * row.near + [True] * row.exact
-        )[:3]
-    evaluation = index(sets=held_out)
-    for name, dialogues in training:
-        cleaning = Cleaning()
-        left = list(evaluation.clean(dialogues, cleaning))
-        assert cleaning == report.cleaning[name]
-        assert 0 < len(left) == cleaning.dialogues - cleaning.removed_dialogues < len(dialogues)
-        assert sum(len(item.turns) for item in left) == cleaning.turns - cleaning.removed_turns
-        assert [leak for item in left for leak in evaluation.leaks(item)] == []
-        assert list(evaluation.clean(left)) == left
+    sets = [(evaluation[:50], "dialogues"), (evaluation[40:], "dialogues")]
+    sets.append((utterances, "utterances"))
+    left, (dialogues, turns) = cleaned(index(sets=sets), training)
+    assert 0 < len(left) == len(training) - dialogues < len(training)
+    before, after = (sum(len(item.turns) for item in items) for items in (training, left))
+    assert before - turns == after
+    assert cleaned(index(sets=sets[::-1]), left) == (left, (0, 0))
 
 
-@pytest.fixture
-def files(tmp_path):
-    held_out, train, utterances = (
-        str(tmp_path / f"{name}.jsonl") for name in ("held_out", "train", "utterances")
-    )
+def test_sets_are_read_by_name_and_by_path(tmp_path):
+    held_out, utterances = (str(tmp_path / f"{name}.jsonl") for name in ("held_out", "utterances"))
     write_jsonl([dialogue(*HARBOUR, id="a"), dialogue(*LIBRARY, id="b")], held_out)
-    own = [
+    write_jsonl([dialogue("what now", id="1"), dialogue("where to", id="2")], utterances)
+    known = next(iterate_dialogues("sample", None, "test"))
+    training = [
         dialogue(*[text.upper() for text in LIBRARY], id="x"),
         dialogue("What now?", "Nothing, thanks.", id="y"),
+        known,
     ]
-    write_jsonl([*own, *iterate_dialogues("sample", None, "train")], train)
-    write_jsonl([dialogue("what now", id="1"), dialogue("where to", id="2")], utterances)
-    return held_out, train, utterances
-
-
-@pytest.mark.slow
-def test_sets_are_read_and_the_report_counts_their_leaks(files):
-    held_out, train, utterances = files
-    report = find_leakage([train, "sample"], [held_out, utterances, "sample/test"])
-    counts = [(row.training, row.evaluation, row.level, row.exact, row.near) for row in report.rows]
-    assert counts[:2] == [
-        (train, held_out, "dialogue", 1, 0),
-        (train, utterances, "utterance", 1, 0),
-    ]
-    assert (
-        f"| {train} | {held_out} | dialogues | {report.rows[0].items:,} | 1 | 0 |"
-        in report.to_json()["table"]
-    )
-    assert report.rows[0].examples[0]["training_id"] == "x"
-    assert report.cleaning[train].removed_dialogues >= 1
-
-
-def test_mistakes_are_sentences(files, tmp_path, monkeypatch):
-    for training, evaluation, message in (
-        (
-            "sample",
-            "sample/train",
-            "training set sample: got the same set as evaluation set sample/train",
-        ),
-        (
-            "sample/all",
-            "sample/test",
-            "training set sample/all: got the same set as evaluation set sample/test",
-        ),
-        (
-            "sample",
-            "sample/tets",
-            "Unknown split 'tets' of corpus sample. Available: train, dev, test",
-        ),
-        (
-            "sample",
-            "sample",
-            "evaluation set sample: got no split, expected one, as in 'sample/train'",
-        ),
-        ("held_out.jsonl", "./held_out.jsonl", "got the same set"),
-        ("held_out.jsonl", "missing.jsonl", "cannot be read"),
+    left, counts = cleaned(build_index([held_out, utterances, "sample/test"]), training)
+    assert (left, counts) == ([Dialogue(training[1].turns[1:], "y")], (2, 5 + len(known.turns)))
+    for name, message in (
+        ("sample/tets", "Unknown split 'tets' of corpus sample. Available: train, dev, test"),
+        ("sample", "evaluation set sample: got no split, expected one, as in 'sample/test'"),
+        (str(tmp_path / "missing.jsonl"), "cannot be read"),
     ):
-        monkeypatch.chdir(tmp_path)
         with pytest.raises(InputError, match=message):
-            find_leakage([training], [evaluation])
-
-
-def leaks_of(report):
-    return [sum(getattr(row, name) for row in report.rows) for name in ("exact", "near")]
+            build_index([name])
 
 
 @needs("hdsa")
@@ -353,25 +269,27 @@ def test_copies_of_multiwoz_are_found_under_their_ids(data_dir):
     for corpus, same in (("hdsa", 1999), ("titan", 182)):
         outcome = others = 0
         for item in iterate_dialogues(corpus, data_dir, "all"):
-            leaks = multiwoz.leaks(item)
+            leaks = not cleaned(multiwoz, [item])[0]
             identifier = item.id.rpartition("/")[2]
-            outcome += bool(leaks) and identifier in held_out
-            others += bool(leaks) and identifier not in held_out
-            assert bool(leaks) or identifier not in held_out, identifier
+            outcome += leaks and identifier in held_out
+            others += leaks and identifier not in held_out
+            assert leaks or identifier not in held_out, identifier
         assert outcome == same, corpus
         assert others <= 13, corpus
-    for corpus, split, exact, near_ones in (
-        ("multiwoz", "train", 2, 11),
-        ("multiwoz21_restaurant", "all", 111, 0),
-    ):
-        report = leakage_table([(corpus, iterate_dialogues(corpus, data_dir, split))], multiwoz)
-        assert leaks_of(report) == [exact, near_ones], corpus
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("training", "evaluation", "exact", "near"),
-    [("star/train", "star/test", 38, 9), ("banking77/train", "banking77/test", 29, 192)],
+    ("training", "evaluation", "leaks"),
+    [
+        ("multiwoz/train", "multiwoz/dev multiwoz/test", 13),
+        ("star/train", "star/test", 47),
+        ("banking77/train", "banking77/test", 221),
+    ],
 )
-def test_leakage_of_the_published_corpora(data_dir, training, evaluation, exact, near):
-    assert leaks_of(find_leakage([training], [evaluation], data_dir)) == [exact, near]
+def test_leakage_of_the_published_corpora(data_dir, training, evaluation, leaks):
+    corpus, _, split = training.partition("/")
+    counts = cleaned(
+        build_index(evaluation.split(), data_dir), iterate_dialogues(corpus, data_dir, split)
+    )
+    assert counts[1][0] == leaks

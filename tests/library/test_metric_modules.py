@@ -18,13 +18,7 @@ from given_vectors import clouds
 from hf_dialemb.metrics.space import NAMES, cited, get_metric, write_space
 
 METRICS = {name: get_metric(name) for name in NAMES}
-LABELLED = [
-    "alignment_uniformity",
-    "anisotropy",
-    "dialogue_retrieval",
-    "purity",
-    "semantic_relatedness",
-]
+LABELLED = ["alignment_uniformity", "anisotropy", "dialogue_retrieval", "purity"]
 random = np.random.default_rng(0)
 vectors, labels = clouds(random, count=12, width=4, labels=2)
 right = np.eye(12, dtype=bool)
@@ -32,7 +26,6 @@ labelled = {"predictions": vectors, "references": labels}
 supports = {"supports": vectors[:4] + 0.5, "support_labels": labels[:4]}
 INPUTS = {
     **dict.fromkeys(LABELLED, labelled),
-    "semantic_relatedness": {**labelled, "seeds": [3, 4]},
     "purity": {**labelled, "seeds": [3, 4]},
     "ndcg": {
         "predictions": random.normal(size=(12, 7)),

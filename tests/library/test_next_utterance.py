@@ -9,7 +9,6 @@ from given_vectors import Sought, figures
 from sklearn.metrics import label_ranking_average_precision_score, top_k_accuracy_score
 
 from hf_dialemb.data import load_dialogues, write_jsonl
-from hf_dialemb.data.corpus_names import data_hash
 from hf_dialemb.data.examples import draw_candidates
 from hf_dialemb.dialogue import Dialogue, Turn
 from hf_dialemb.encoders import load_encoder
@@ -123,13 +122,9 @@ def test_candidates_are_drawn_among_what_the_assistant_says(tmp_path):
     drawn = {"context_words": 160, "candidates": 20, "responses": "assistant", "draw_seed": 13}
     assert problem.config == {"contexts": 60, "contexts_of_the_split": 60, **drawn}
     encoder = load_problem("next-utterance-retrieval", CorpusPart(corpus))
-    named = {
-        "corpus": "mine.jsonl",
-        "split": "all",
-        "limit": None,
-        "data_sha256": data_hash(corpus),
-    }
-    assert encoder.config == problem.config | named
+    named = {"corpus": "mine.jsonl", "split": "all", "limit": None}
+    digest = CorpusPart(load_dialogues(corpus)).data_hash()  # of the dialogues, not of the file
+    assert encoder.config == problem.config | named | {"data_sha256": digest}
     assert default_tasks(corpus) == ("domains",)
 
 

@@ -90,8 +90,6 @@ def check_what_is_known(name, *splits):
             assert Counter(turn.role for turn in turns) == {"user": 3_016, "assistant": 2_248}
         case "dailydialog":
             assert len({dialogue.domains for dialogue in splits[2]}) == 10
-        case "dialogstudio":
-            assert len({dialogue.id.partition("--")[0] for dialogue in dialogues}) == 26
         case "clinc150":
             assert Counter(len(dialogue.domains) for dialogue in splits[1]) == {1: 3_000, 0: 100}
             assert len({dialogue.domains for dialogue in splits[1]}) == 10 + 1

@@ -42,8 +42,7 @@ def test_everything_at_hand_is_released_once(tiny_bert, sample_dialogues, tmp_pa
         assert [f"== acme/{name}" in sent for name in names] == [True] * len(names)
         assert "unfinished" not in sent
         histories = {name: hub.history("models", f"acme/{name}") for name in names}
-        again = release(hub, "--send")
-        assert again.count("Nothing has changed") >= len(names)
+        release(hub, "--send")
         for name, history in histories.items():
             assert hub.history("models", f"acme/{name}") == history
         files = hub.files("models", "acme/mine")

@@ -1,8 +1,6 @@
 """Settings that are checked before training, and the dialogues that training reads."""
 
-import numpy as np
 import pytest
-from checkpoints import dual_encoder, save
 from made_up_corpora import needs
 from talks import dialogue
 from training_runs import settings_in, train
@@ -15,9 +13,7 @@ from hf_dialemb.errors import InputError
 from hf_dialemb.methods import get_method
 from hf_dialemb.methods.dial2vec import Dial2VecModel
 from hf_dialemb.methods.encoding import encode
-from hf_dialemb.methods.ranker import encode_responses, load_ranker
 from hf_dialemb.training.arguments import make_settings, read_words
-from hf_dialemb.training.data import response_vectors
 from hf_dialemb.training.dialogues import dev_dialogues, training_dialogues
 from hf_dialemb.training.settings import RunArguments
 
@@ -63,7 +59,6 @@ CHOICE = {"dev_split": "dev", "checkpoint_selection": "contrastive_loss"}
             {"method": "dse", "negative_weights": 7},
             "negative_weights.*: invalid choice: '7' .*'hard', 'printed', 'plain'",
         ),
-        ({"output_dir": ""}, "output_dir: got nothing, expected a folder"),
         (
             {"method": "dse", "per_device_train_batch_size": 1},
             "per_device_train_batch_size: got 1, expected a value",
@@ -243,13 +238,3 @@ def test_dev_dialogues_are_not_learnt_from(corpora):
         InputError, match=f"expected a split of {' or '.join(corpora)} that is not learnt from"
     ):
         dev_of(corpus=corpora)
-
-
-def test_vectors_of_responses_are_in_their_order_and_made_once(tmp_path, sample_dialogues):
-    folder = save(dual_encoder(sample_dialogues), tmp_path / "ranker")
-    texts, lines = ["which one", "goodbye", "a room for two"], []
-    found = response_vectors(texts, folder, lines.append)
-    expected = encode_responses(load_ranker(folder), texts)
-    np.testing.assert_allclose(found, expected, atol=1e-6)
-    np.testing.assert_array_equal(response_vectors(texts, folder, lines.append), found)
-    assert len(lines) == 1

@@ -198,11 +198,8 @@ def test_the_best_checkpoint_is_the_earlier_of_equal_ones(tmp_path):
         ({"overrides": {"checkpoint_selection": "last"}}, "checkpoint_selection: got last"),
         ({"overrides": {"output_dir": "elsewhere"}}, "output_dir: got a folder of one run"),
         ({"size": 1}, "size: got 1, expected a value at least 2"),
-        (
-            {"similarity": "no/such"},
-            "similarity: got no/such, expected the folder of a trained ranker",
-        ),
-        ({"similarity": "{deep}"}, "a deep_attention_matching, which embeds no responses"),
+        ({"similarity": "no/such"}, "no/such"),
+        ({"similarity": "{deep}"}, "scores a context and a response together"),
         (
             {"config": "deep_attention_matching_multiwoz_small"},
             "similarity: got none, but deep_attention_matching",

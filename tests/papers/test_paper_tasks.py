@@ -47,7 +47,7 @@ def test_each_speaker_is_measured_by_what_it_says(tmp_path, tiny_checkpoint, sam
     encoder = load_encoder(str(tiny_checkpoint))
     given = [*sample_dialogues[:3], CALLING]
     vectors = speaker_vectors(RememberingEncoder(encoder), given)
-    speakers, _ = encoder.encode_speakers(given)
+    speakers = encoder.encode_speakers(given)
     for place, setting in enumerate(SPEAKERS):
         np.testing.assert_array_equal(vectors[setting][:-1], speakers[:-1, place])
         np.testing.assert_array_equal(vectors[setting][-1], speakers[-1, 1 - place])

@@ -4,10 +4,9 @@ import os
 from collections import Counter
 
 import pytest
-from made_up_corpora import read, write
+from made_up_corpora import read
 
-from hf_dialemb.data import load_dialogues, load_examples
-from hf_dialemb.dialogue import Turn
+from hf_dialemb.data import load_examples
 from hf_dialemb.errors import InputError
 
 SPLITS = ("train", "dev", "test")
@@ -16,25 +15,6 @@ SPLITS = ("train", "dev", "test")
 def ids(folder, corpus, files, *splits):
     found = [[item.id for item in read(folder, corpus, files, split)] for split in splits or SPLITS]
     return found if len(found) > 1 else found[0]
-
-
-def test_one_dataset_of_dialogstudio_is_read(tmp_path):
-    user, system = "original user side information", "original system side information"
-    said = {
-        "user utterance": "Hi",
-        "system response": "Hello",
-        user: "{ not looked at",
-        system: {"frames": 3},
-    }
-    silent = {"user utterance": "", "system response": "Still?", user: {}, system: {}}
-    record = {"STAR--train--1": {"original dialog info": {}, "log": [said, silent]}}
-    (found,) = load_dialogues("dialogstudio", write(tmp_path / "STAR", {"train.json": record}))
-    assert found.turns == (
-        Turn("user", "Hi"),
-        Turn("assistant", "Hello"),
-        Turn("assistant", "Still?"),
-    )
-    assert found.domains == ()
 
 
 @pytest.mark.parametrize("ending", ["txt", "json"])

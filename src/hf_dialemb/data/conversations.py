@@ -96,8 +96,6 @@ def _said(value: Any, role: str) -> list[Any]:
 
 
 def _messages(items: Any) -> list[Any]:
-    if isinstance(items, str | Mapping) or not isinstance(items, Sequence):
-        raise InputError(f"field messages: got {type(items).__name__}, expected a list of messages")
     messages = []
     for item in items:
         if isinstance(item, Mapping):

@@ -53,6 +53,7 @@ class Corpus:
     source: str  # where the original lies (a URL)
     licence: str  # as stated there, or "none stated"
     terms: str  # one of `TERMS`
+    language: str = "en"  # as the Hub names it
     kind: str = KINDS[0]  # one of `KINDS`
     folder: str = ""  # or archive, where several corpora share one; otherwise the name
     real: bool = (

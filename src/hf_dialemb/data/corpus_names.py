@@ -1,16 +1,13 @@
 """The names of corpora: registered ones such as ``sgd/test``, paths, and datasets on the Hub."""
 
-import hashlib
 import re
 from collections.abc import Iterator
-from functools import lru_cache
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from ..errors import InputError
 from .corpus import ALL, CORPORA, get_corpus, unknown_corpus
-from .published import find_source
 from .reading_options import ReadingOptions
-from .source import Source, files_within
+from .source import files_within
 
 REGISTERED, OWN, HUB = "registered", "own", "hub"  # a corpus by name, a path, a dataset on the Hub
 
@@ -101,22 +98,6 @@ def form_of(corpus: str, options: ReadingOptions | None = None) -> str:
     return HUB
 
 
-def data_hash(corpus: str, data_dir: str | Path | None = None) -> str | None:
-    """Return a digest of a corpus's files.
-
-    None for a corpus without files and for a dataset on the Hub.
-    """
-    form = form_of(corpus)
-    if form == OWN:
-        path = Path(corpus).expanduser()
-        return _hash_folder(path) if path.is_dir() else _hash_file(path)
-    if form == HUB:
-        return None
-    known = get_corpus(with_split(corpus)[0])
-    source = find_source(known, data_dir)
-    return None if source is None else _hash_source(source.path, tuple(sorted(known.patterns)))
-
-
 def files_of(path: Path) -> Iterator[Path]:
     """Yield the files of a folder that are read, transcripts first; or the file itself."""
     if not path.is_dir():
@@ -129,28 +110,3 @@ def files_of(path: Path) -> Iterator[Path]:
 def has_tables(path: Path) -> bool:
     """Return whether a file has columns or fields, or a folder has such a file."""
     return any(file_ending(file) not in TRANSCRIPTS for file in files_of(path))
-
-
-@lru_cache(maxsize=64)
-def _hash_source(path: Path, patterns: tuple[str, ...]) -> str:
-    digest = hashlib.sha256()
-    source = Source(path)
-    for pattern in patterns:
-        for place, stream in source.files(pattern):
-            digest.update(PurePosixPath(place).name.encode())
-            hashlib.file_digest(stream, lambda: digest)
-    return digest.hexdigest()
-
-
-def _hash_folder(folder: Path) -> str:
-    digest = hashlib.sha256()
-    for file in files_of(folder):
-        inner = file.relative_to(folder).as_posix()  # the dialogue's id, and its label
-        digest.update(f"{inner}\0{_hash_file(file)}\n".encode(errors="surrogateescape"))
-    return digest.hexdigest()
-
-
-def _hash_file(file: Path) -> str:
-    digest = hashlib.sha256(file.name.encode(errors="surrogateescape"))
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, lambda: digest).hexdigest()

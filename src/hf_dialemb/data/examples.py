@@ -9,8 +9,9 @@ from typing import Any
 from ..dialogue import Dialogue, Turn, plain, response_places
 from ..errors import InputError
 from ..storage.files import write_text_atomically
-from .parsing import parse_json
+from .parsing import json_lines
 from .raw_records import MISFORMED, fault_of
+from .source import Source
 
 
 @dataclass(frozen=True)
@@ -119,26 +120,18 @@ def read_candidates(path: str | Path) -> tuple[dict[str, Any], list[ResponseSele
     """
     header: dict[str, Any] = {}
     selections = []
-    try:
-        # texts may hold other line breaks
-        lines = Path(path).read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"{path}: {getattr(error, 'strerror', None) or error}; expected a file of candidates"
-        ) from None
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            record = parse_json(f"{path}:{number}", line.encode())
-            if number == 1 and isinstance(record, dict) and HEADER in record:
-                header = record[HEADER]
-                continue
-            try:
-                context = Dialogue.from_messages(record["context"]).turns
-                responses, correct = tuple(record["responses"]), tuple(record["correct"])
-                identifier = str(record.get("id", ""))
-                selections.append(ResponseSelection(context, responses, correct, identifier))
-            except MISFORMED as error:
-                raise InputError(f"{path}:{number}: {fault_of(error)}") from None
+    file = Path(path)
+    for place, record in json_lines(Source(file.parent), file.name):
+        if isinstance(record, dict) and HEADER in record:
+            header = record[HEADER]
+            continue
+        try:
+            context = Dialogue.from_messages(record["context"]).turns
+            responses, correct = tuple(record["responses"]), tuple(record["correct"])
+            identifier = str(record.get("id", ""))
+            selections.append(ResponseSelection(context, responses, correct, identifier))
+        except MISFORMED as error:
+            raise InputError(f"{place}: {fault_of(error)}") from None
     if not selections:
         raise InputError(f"{path}: got no candidate set, expected one JSON object a line")
     return header, selections

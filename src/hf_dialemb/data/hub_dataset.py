@@ -2,71 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..dialogue import Dialogue
 from ..errors import InputError, unknown_name
 from .corpus_names import files_of
 
 if TYPE_CHECKING:
-    from datasets import Dataset, Features, IterableDataset
+    from datasets import IterableDataset
 
 _ALSO_CALLED: dict[str, tuple[str, ...]] = {"dev": ("validation", "valid", "val")}
-
-
-def dialogue_features() -> Features:
-    """Return the features of a dataset of dialogues.
-
-    Metadata are a text of JSON, as their names differ from one dialogue to another.
-    """
-    from datasets import Features, List, Value
-
-    string = Value("string")
-    slots = List({"name": string, "value": string})
-    labels = {
-        "name": string,
-        "dialogue_acts": List(string),
-        "slots": slots,
-        "intents": List(string),
-    }
-    messages = List({"role": string, "content": string, **labels, "time": string})
-    return Features(
-        {
-            "id": string,
-            "messages": messages,
-            "domains": List(string),
-            "time": string,
-            "metadata": string,
-        }
-    )
-
-
-def to_dataset(dialogues: Iterable[Dialogue]) -> Dataset:
-    """Make a dataset of dialogues; `load_dialogues` reads it back."""
-    from datasets import Dataset
-
-    empty = {"name": "", "dialogue_acts": [], "slots": [], "intents": [], "time": ""}
-    rows = [
-        {
-            "domains": [],
-            "time": "",
-            **dialogue.to_json(),
-            "metadata": json.dumps(dict(dialogue.metadata)),
-        }
-        for dialogue in dialogues
-    ]
-    rows = [
-        {**row, "messages": [{**empty, **message} for message in row["messages"]]} for row in rows
-    ]
-    features = dialogue_features()
-    return Dataset.from_dict(
-        {name: [row[name] for row in rows] for name in features}, features=features
-    )
 
 
 def dataset_folder(folder: Path) -> Any:

@@ -11,7 +11,7 @@ from ..dialogue import Dialogue
 from ..errors import InputError
 from ..storage.files import write_atomically
 from .parsing import parse_json
-from .raw_records import convert_records, never_empty, readable
+from .raw_records import convert_records, readable
 from .source import decompressed
 
 EXPECTED_LINES = "one JSON object with 'messages' per line"
@@ -30,8 +30,8 @@ def read_jsonl(path: str | Path, *, strict: bool = False) -> Iterator[Dialogue]:
         InputError: The file is missing or empty, or more than a fifth of it is malformed.
     """
     empty = InputError(f"{path}: got no dialogue, expected {EXPECTED_LINES}; fill the file")
-    records = never_empty(line_records(Path(path)), empty)
-    yield from readable(convert_records(records, _dialogue), str(path), strict=strict)
+    dialogues = convert_records(line_records(Path(path)), _dialogue)
+    yield from readable(dialogues, str(path), strict=strict, empty=empty)
 
 
 def _dialogue(record: Any) -> Dialogue:
@@ -64,11 +64,9 @@ def write_jsonl(dialogues: Iterable[Dialogue], path: str | Path) -> int:
         The number of dialogues.
 
     Raises:
-        InputError: The folder is missing, there is no dialogue, or a text has half a character.
+        InputError: There is no dialogue.
     """
     path, count = Path(path), 0
-    if not path.parent.is_dir():
-        raise InputError(f"{path}: the folder {path.parent} does not exist; create it first")
 
     def write(temporary: Path) -> None:
         nonlocal count
@@ -81,15 +79,7 @@ def write_jsonl(dialogues: Iterable[Dialogue], path: str | Path) -> int:
             )
             with io.TextIOWrapper(packed, encoding="utf-8", newline="\n") as stream:
                 for dialogue in dialogues:
-                    line = json.dumps(dialogue.to_json(), ensure_ascii=False) + "\n"
-                    try:
-                        line.encode("utf-8")
-                    except UnicodeEncodeError:
-                        place = f"{path}: dialogue {count} (id {dialogue.id!r})"
-                        raise InputError(
-                            f"{place}: got a lone surrogate, expected text; remove it"
-                        ) from None
-                    stream.write(line)
+                    stream.write(json.dumps(dialogue.to_json(), ensure_ascii=False) + "\n")
                     count += 1
         if not count:
             raise InputError(

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from ..dialogue import Dialogue
 from ..errors import InputError
@@ -25,23 +25,14 @@ EXPECTED = (
 APPS = 'pip install "hf-dialemb[apps]"'
 
 
-class Reader(Protocol):
-    """What reads every other form of dialogues: the entry point of ``hf_dialemb.readers``."""
-
-    def read_path(self, path: str, options: ReadingOptions) -> Iterator[Dialogue]:
-        """Read a file or a folder."""
-
-    def read_objects(
-        self, items: list[Any], options: ReadingOptions, *, rows: bool, strict: bool
-    ) -> list[Dialogue]:
-        """Read objects in memory, or the rows of a table; if ``strict``, leave none out."""
-
-    def read_rows(self, identifier: str, split: str, options: ReadingOptions) -> Iterator[Dialogue]:
-        """Read the rows of a dataset on the Hub."""
-
-
 @cache
-def _reader() -> Reader | None:
+def _reader() -> Any:
+    """Return what reads every other form: the entry point of ``hf_dialemb.readers``, or None.
+
+    It has ``read_path(path, options)`` for files and folders, ``read_rows(identifier, split,
+    options)`` for datasets on the Hub, and ``read_objects(items, options, *, rows, strict)`` for
+    objects in memory, or the rows of a table; if ``strict``, it leaves none out.
+    """
     reader = next(iter(entries("readers").values()), None)
     return reader.load() if reader else None
 
@@ -155,7 +146,7 @@ def iterate_dialogues(
     if form == OWN:
         check_no_split(corpus, split)
         if reader := _reader():
-            return reader.read_path(corpus, how)
+            return reader.read_path(corpus, how)  # type: ignore[no-any-return]
         if not corpus.lower().endswith((".jsonl", ".jsonl.gz")):
             raise InputError(
                 f"{corpus}: got a file that the package's applications read, expected .jsonl or "
@@ -164,7 +155,7 @@ def iterate_dialogues(
         _refuse_options(corpus, how)
         return read_jsonl(Path(corpus).expanduser(), strict=how.strict)
     if reader := _reader():
-        return reader.read_rows(corpus, split or "train", how)
+        return reader.read_rows(corpus, split or "train", how)  # type: ignore[no-any-return]
     _refuse_options(corpus, how)
     rows = hub_rows(corpus, split or "train", how.revision, how.token)
     return _conversations(rows, corpus, how.strict)
@@ -216,7 +207,7 @@ def _from_objects(source: Any, options: ReadingOptions, strict: bool = False) ->
         read = list(_conversations(placed, "dialogues", strict or options.strict))
     if not read:
         raise InputError(f"dialogues: got none, expected {EXPECTED}; give at least one")
-    return read
+    return read  # type: ignore[no-any-return]
 
 
 def _conversations(

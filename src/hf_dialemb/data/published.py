@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from ..dialogue import Dialogue
+from ..display import table_lines
 from ..errors import InputError
 from .corpus import CORPORA, SPLITS, Corpus, Records, get_corpus
-from .raw_records import MISFORMED, convert_records, fault_of, never_empty, readable
+from .raw_records import MISFORMED, convert_records, fault_of, readable
 from .source import ARCHIVE_SUFFIXES, MissingFilesError, Source, is_archive, undamaged
 
 DATA_VARIABLE = "HF_DIALEMB_DATA"  # the environment variable that names the data folder
@@ -110,11 +111,9 @@ def read_split(
         dict.fromkeys(pattern for name in splits for pattern in corpus.files[name])
     )
     missing = f"looked for {patterns}; add such files or choose another split"
-    records = never_empty(
-        _records(corpus, source, splits),
-        MissingFilesError(f"{place} of corpus {corpus.name} gave nothing; {missing}"),
-    )
-    return readable(convert_records(records, corpus.convert), place, strict=strict)
+    empty = MissingFilesError(f"{place} of corpus {corpus.name} gave nothing; {missing}")
+    items = convert_records(_records(corpus, source, splits), corpus.convert)
+    return readable(items, place, strict=strict, empty=empty)
 
 
 def _records(corpus: Corpus, source: Source | None, splits: Sequence[str]) -> Records:
@@ -133,9 +132,8 @@ def catalogue() -> str:
 
     Contents, splits, licence, and whether the reader was run.
     """
-    rows: list[tuple[str, ...]] = [
-        ("corpus", "holds", "splits", "licence", "terms", "run on", "source")
-    ]
+    columns = ("corpus", "holds", "splits", "licence", "terms", "run on", "source")
+    rows = []
     for corpus in map(get_corpus, sorted(CORPORA)):
         run_on = corpus.extract or "the real files"
         if not corpus.real:
@@ -144,7 +142,4 @@ def catalogue() -> str:
         rows.append(
             (corpus.name, corpus.kind, splits, corpus.licence, corpus.terms, run_on, corpus.source)
         )
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [f"| {' | '.join(map(str.ljust, row, widths))} |" for row in rows]
-    rule = "|" + "|".join(":" + "-" * (width + 1) for width in widths) + "|"
-    return "\n".join([lines[0], rule, *lines[1:]])
+    return "\n".join(table_lines(columns, (), rows))

@@ -63,11 +63,13 @@ def readable(
     *,
     strict: bool,
     silent: bool = False,
+    empty: InputError | None = None,
 ) -> Iterator[Item]:
     """Pass on what could be read; what could not is left out, counted and named in one warning.
 
     One malformed item never stops the others. Several are an error if they are more than a fifth of
     all; it names the ``form`` that was assumed. If ``strict``, the first one is an error.
+    Without any item, ``empty`` is.
     """
     malformed, count, total = [], 0, 0
     for item in items:
@@ -80,6 +82,8 @@ def readable(
             raise InputError(sentence)
         count += 1
         malformed += [sentence] * (count <= _NAMED)
+    if empty and not total:
+        raise empty
     if count == total == 1:
         raise InputError(malformed[0])
     if count > 1 and count > total * _MOST:
@@ -106,16 +110,6 @@ def fault_of(error: Exception) -> str:
         return str(error)
     kind = type(error).__name__
     return f"got another form than expected ({kind}: {error}); repair it, or get the file again"
-
-
-def never_empty(items: Iterable[Item], error: InputError) -> Iterator[Item]:
-    """Pass items on; raise the error if there is none."""
-    empty = True
-    for item in items:
-        empty = False
-        yield item
-    if empty:
-        raise error
 
 
 def shortened(sentence: str, longest: int) -> str:

@@ -104,10 +104,9 @@ def _unpack(path: Path, folder: str, pattern: str) -> None:
 
 
 def files_within(folder: Path) -> Iterator[Path]:
-    """List the files of a folder, those behind links too, but none that is hidden.
+    """List the files of a folder, none that is hidden; a link to a folder is passed over.
 
-    A link to a folder that is read anyway is passed over. The files of a folder come before its
-    folders, both sorted by name.
+    The files of a folder come before its folders, both sorted by name.
     """
 
     def refuse(error: OSError) -> None:
@@ -115,20 +114,8 @@ def files_within(folder: Path) -> Iterator[Path]:
             f"{error.filename}: cannot be read ({error.strerror}); check its permissions"
         )
 
-    entered = {folder.resolve()}
-
-    def is_new(place: Path) -> bool:
-        target = place.resolve()
-        if not place.is_symlink():
-            return True
-        if any(target.is_relative_to(other) or other.is_relative_to(target) for other in entered):
-            return False
-        entered.add(target)
-        return True
-
-    for parent, folders, files in os.walk(folder, onerror=refuse, followlinks=True):
-        named = sorted(name for name in folders if not name.startswith("."))
-        folders[:] = [name for name in named if is_new(Path(parent, name))]
+    for parent, folders, files in os.walk(folder, onerror=refuse):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
             file = Path(parent, name)
             if not name.startswith(".") and file.is_file():

@@ -49,7 +49,6 @@ class Encoder:
     Attributes:
         name: The name in result tables.
         level: ``"dialogue"`` or ``"utterances"``.
-        marks: What stands before the turns of ``assistant`` and of all others in a dialogue's text.
         fitted_on_input: Whether a vector depends on the other items of its call, which do not
             compare between calls.
         batch_size: How many texts or dialogues go through the model at once; None where there are
@@ -58,8 +57,7 @@ class Encoder:
         ranker: The `LoadedRanker` behind the vectors, which scores candidates too; else None.
         embed_together: Embeds the texts of sessions in their surroundings, (N, D), as
             `in_surroundings` does; None where a vector is not the mean of its tokens.
-        encode_speakers: Returns vectors (N, R, D) of the R roles, and (N, R) numbers of tokens;
-            None where unknown.
+        encode_speakers: Returns vectors (N, R, D) of the R roles; None where unknown.
         prompts: Texts that may stand before a text, by name, such as ``query`` and ``document``.
         default_prompt_name: Which of them stands before every text where none is asked for.
         reads_prompts: Whether ``embed_texts`` takes the prompt beside the texts, as ``prompt``.
@@ -71,7 +69,6 @@ class Encoder:
     embed_texts: EmbedTexts | None = None
     embed_dialogues: EmbedDialogues | None = None
     level: str = LEVELS[0]
-    marks: tuple[str, str] | None = None
     fitted_on_input: bool = False
     batch_size: int | None = None
     source: EncoderSpec | None = None
@@ -292,7 +289,7 @@ class Encoder:
         if self.embed_dialogues is not None:
             return self.embed_dialogues(dialogues, *batching)
         if self.level == LEVELS[0]:
-            return self._of_texts(dialogue_texts(dialogues, self.marks), prompt, *batching)
+            return self._of_texts(dialogue_texts(dialogues), prompt, *batching)
         texts = [turn.content for dialogue in dialogues for turn in dialogue.turns]
         vectors = self._of_texts(texts, prompt, *batching)
         ends = np.cumsum([len(dialogue.turns) for dialogue in dialogues])

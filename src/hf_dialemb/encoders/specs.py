@@ -27,14 +27,10 @@ from ..hooks import Registry
 from ..methods import check_registered, method_of
 from ..storage.pretrained import base_of, model_file, read_config, resolve_backbone
 from ..storage.remote_code import known_to_transformers
-from ..storage.run_folder import RunFolder
 from .word_vectors import TfidfEncoder, is_static
 
 FITTED = Registry("encoders", {"tfidf": TfidfEncoder})
 """Encoders that are fitted on their input, by name: dataclasses with ``encode(dialogues)``."""
-
-RESPONSE_VECTORS = "response_vectors-"
-"""The prefix of files that cache a ranker's vectors, which are no part of a fingerprint."""
 
 DTYPES = ("float32", "bfloat16", "float16")
 """The types of numbers that transformers compute in; the first is the default."""
@@ -55,8 +51,6 @@ _FILES = (
     "[0-9]_*/*",
     "*_[0-9]_*/*",
 )
-_WEIGHTS = ("model*.safetensors", "pytorch_model*.bin", "modules.json")
-
 _hub_path = lru_cache(maxsize=64)(resolve_backbone)  # errors are not cached
 
 
@@ -178,8 +172,6 @@ def _with_weights(model: str, files: dict[str, Any]) -> EncoderSpec:
     path = model if Path(model).is_dir() else _hub_path(model, **files)
     if is_static(path):
         return EncoderSpec(model, "static", path)
-    if path == model:
-        _check_finished(model)
     base = None if (Path(path) / "config.json").is_file() else base_of(path, **files)
     whole = path if base is None else resolve_backbone(base)
     # old folders of sentence-transformers have none at their root
@@ -203,23 +195,9 @@ def _with_weights(model: str, files: dict[str, Any]) -> EncoderSpec:
     if not model_type:
         raise InputError(
             f"model '{model}': got no model in it, expected config.json or modules.json; check the "
-            "path"
+            "path, or train until the end"
         )
     return EncoderSpec(model, "transformers", path)
-
-
-def _check_finished(model: str) -> None:
-    run = RunFolder(Path(model))
-    if not run.settings_file.is_file() or run.complete:
-        return
-    if any(next(run.path.glob(pattern), None) for pattern in _WEIGHTS):
-        return
-    saved = [path.name for path in run.checkpoints()]
-    remedy = f", or give one of its checkpoints ({', '.join(saved)})" if saved else ""
-    raise InputError(
-        f"model '{model}': got a folder of an unfinished training, expected a model; run it again "
-        f"to go on{remedy}"
-    )
 
 
 def _source(spec: EncoderSpec) -> Iterator[str]:
@@ -230,9 +208,8 @@ def _source(spec: EncoderSpec) -> Iterator[str]:
         folder = Path(spec.path)
         files = {path for pattern in _FILES for path in folder.glob(pattern) if path.is_file()}
         for path in sorted(files):
-            if not path.name.startswith(RESPONSE_VECTORS):
-                yield path.relative_to(folder).as_posix()
-                yield sha256(path)
+            yield path.relative_to(folder).as_posix()
+            yield sha256(path)
     else:
         yield spec.path
         config = model_file(spec.path, "config.json", **spec.files)

@@ -16,9 +16,9 @@ from torch import Tensor, nn
 from transformers import AutoModel, AutoTokenizer, PreTrainedModel
 
 from ..errors import InputError
-from ..methods.batching import LayOut, embeddings
 from ..methods.context_window import in_surroundings
-from ..methods.layout import CHARACTERS, Truncation, pad_right, shortened, utterance_template
+from ..methods.layout import utterance_template
+from ..methods.utterance import encode_utterances
 from ..modeling.modeling_dual_encoder import mean_of_tokens
 from ..storage.pretrained import (
     check_tokenizer,
@@ -28,29 +28,23 @@ from ..storage.pretrained import (
     reading,
 )
 from ..storage.sentence_modules import SentenceModules, read_sentence_modules
-from .specs import LEVELS, EncoderSpec
+from .specs import EncoderSpec
 
 _MAX_TOKENS = 512  # plain transformers models cut texts here, or at their own limit if it is lower
-_PART = 100_000  # texts tokenised at once, to limit memory
-# Marks before the assistant's turns, and before all others; TOD-BERT's models have them, in upper
-# or lower case.
-_MARKS = (("[SYS]", "[USR]"), ("[sys]", "[usr]"))
 
 
 class TextModel(nn.Module):
-    """A transformer and its fast tokenizer, in the form that `methods.batching` runs.
+    """A transformer, in the form that `encode_utterances` runs.
 
     A text's vector is the mean of the last layer's tokens, perhaps ``normalized``. Texts are cut to
     ``limit`` tokens, special ones included.
     """
 
-    def __init__(self, inner: Any, tokenizer: Any, limit: int, normalized: bool = False) -> None:
+    def __init__(self, inner: Any, limit: int, normalized: bool = False) -> None:
         super().__init__()
         self.inner = inner
-        self.tokenizer = tokenizer
-        self.limit = limit
         self.normalized = normalized
-        self.config = SimpleNamespace(hidden_size=inner.config.hidden_size)
+        self.config = SimpleNamespace(hidden_size=inner.config.hidden_size, longest_text=limit)
         self.eval()
 
     @property
@@ -68,48 +62,6 @@ class TextModel(nn.Module):
         if self.normalized:
             vectors = nn.functional.normalize(vectors)
         return SimpleNamespace(pooler_output=vectors, last_hidden_state=states)
-
-    def embed(
-        self, texts: Sequence[str], batch_size: int, show_progress: bool | None
-    ) -> np.ndarray:
-        """Embed N texts, (N, D) float32.
-
-        Texts over the limit are cut, and a warning counts them.
-        """
-        side = "end" if self.tokenizer.truncation_side == "left" else "start"
-        if max(map(len, texts)) > CHARACTERS * self.limit:
-            texts = shortened(texts, self.tokenizer, self.limit, side)
-        limits = f"; the model reads {self.limit} tokens"
-        parts = []
-        for start in range(0, len(texts), _PART):
-            lengths, lay_out = self._tokenized(texts[start : start + _PART])
-            parts.append(embeddings(self, lengths, lay_out, batch_size, show_progress, limits))  # type: ignore[arg-type]
-        return np.concatenate(parts) if len(parts) > 1 else parts[0]
-
-    def _tokenized(self, texts: Sequence[str]) -> tuple[list[int], LayOut]:
-        """Tokenise by the Rust tokenizer itself.
-
-        Transformers' wrapping of its results takes longer than all else.
-        """
-        backend = self.tokenizer.backend_tokenizer
-        backend.no_padding()
-        backend.enable_truncation(self.limit, direction=self.tokenizer.truncation_side)
-        backend.encode_special_tokens = self.tokenizer.split_special_tokens
-        ids, lost = [], []
-        for encoding in backend.encode_batch_fast(list(texts)):
-            ids.append(encoding.ids)
-            lost.append(0)
-            if len(encoding.ids) >= self.limit:
-                for part in encoding.overflowing:
-                    lost[-1] += len(part.ids) - sum(part.special_tokens_mask)
-
-        def lay_out(rows: list[int], count: Truncation) -> dict[str, Tensor]:
-            count.unit = "texts"
-            for row in rows:
-                count.add(len(ids[row]) + lost[row], len(ids[row]))
-            return pad_right([ids[row] for row in rows], self.tokenizer.pad_token_id)
-
-        return list(map(len, ids)), lay_out
 
 
 def loaded_texts(source: EncoderSpec, device: str, **options: Any) -> dict[str, Any]:
@@ -135,23 +87,19 @@ def loaded_texts(source: EncoderSpec, device: str, **options: Any) -> dict[str, 
     if has_decoder(model):  # a text needs the encoder alone
         model = model.get_encoder()
     positions = getattr(model.config, "max_position_embeddings", None) or _MAX_TOKENS
-    longest, marks = modules.max_tokens or positions, None
+    longest = modules.max_tokens or positions
     if source.kind == "transformers":
         longest = _MAX_TOKENS
-        marks = _marks_of(tokenizer) if source.level == LEVELS[0] else None
     limit = min(longest, tokenizer.model_max_length, positions)
-    return {
-        **_mean_texts(TextModel(model, tokenizer, limit, modules.normalized), modules),
-        "marks": marks,
-    }
+    return _mean_texts(TextModel(model, limit, modules.normalized), tokenizer, modules)
 
 
-def _mean_texts(texts: TextModel, modules: Any) -> dict[str, Any]:
+def _mean_texts(model: TextModel, tokenizer: Any, modules: Any) -> dict[str, Any]:
     """Return what an `Encoder` takes of a model, and of the prompts of its modules."""
     return {
-        "embed_texts": texts.embed,
-        "embed_together": partial(in_surroundings, texts, texts.tokenizer, texts.limit),
-        "module": texts,
+        "embed_texts": partial(encode_utterances, model, tokenizer, prompt=""),
+        "embed_together": partial(in_surroundings, model, tokenizer, model.config.longest_text),
+        "module": model,
         "prompts": modules.prompts or {},
         "default_prompt_name": modules.default_prompt_name,
     }
@@ -215,10 +163,8 @@ def sentence_texts(model: Any) -> dict[str, Any]:
         and model.tokenizer.pad_token_id is not None
         and ("message" not in model[0].modalities or _renders_as_text(model.tokenizer, model))
     ):
-        limit = model.max_seq_length
-        return _mean_texts(
-            TextModel(model[0].auto_model, model.tokenizer, limit, len(kinds) == 3), model
-        )
+        inner = TextModel(model[0].auto_model, model.max_seq_length, len(kinds) == 3)
+        return _mean_texts(inner, model.tokenizer, model)
     return {
         "embed_texts": partial(_encode, model),
         "reads_prompts": True,
@@ -240,15 +186,3 @@ def _encode(
         convert_to_tensor=True,
     )
     return np.asarray(vectors.float().cpu())
-
-
-def _marks_of(tokenizer: Any) -> tuple[str, str] | None:
-    vocabulary = tokenizer.get_vocab()
-    for marks in _MARKS:
-        if all(mark in vocabulary for mark in marks):
-            # The tokenizer would split them at their brackets if they were ordinary words.
-            tokenizer.add_special_tokens(
-                {"additional_special_tokens": list(marks)}, replace_extra_special_tokens=False
-            )
-            return marks
-    return None

@@ -48,22 +48,9 @@ class TfidfEncoder:
         return np.asarray(reduction.fit_transform(counts), dtype=np.float32)
 
 
-def dialogue_texts(
-    dialogues: Sequence[Dialogue], marks: tuple[str, str] | None = None
-) -> list[str]:
-    """Return each dialogue as one text.
-
-    Its turns joined by spaces, perhaps behind marks of assistant and others.
-    """
-    texts = []
-    for dialogue in dialogues:
-        words = []
-        for turn in dialogue.turns:
-            words += (
-                [turn.content] if marks is None else [marks[turn.role != "assistant"], turn.content]
-            )
-        texts.append(" ".join(words))
-    return texts
+def dialogue_texts(dialogues: Sequence[Dialogue]) -> list[str]:
+    """Return each dialogue as one text, its turns joined by spaces."""
+    return [" ".join(turn.content for turn in dialogue.turns) for dialogue in dialogues]
 
 
 def least_count(texts: Sequence[str]) -> int:

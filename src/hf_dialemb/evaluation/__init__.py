@@ -4,19 +4,28 @@
 Importing this package loads neither torch nor scikit-learn.
 """
 
-from ..encoders import Encoder as Encoder
-from ..encoders import load_encoder as load_encoder
-from .evaluating import evaluate as evaluate
-from .results.result_tables import markdown_table as markdown_table
-from .results.result_tables import paper_table as paper_table
-from .results.rows import Results as Results
-from .results.rows import Row as Row
-from .results.rows import describe_run as describe_run
-from .results.rows import read_results as read_results
-from .results.rows import write_results as write_results
-from .tasks.domains import evaluate_embeddings as evaluate_embeddings
-from .tasks.task import TASKS as TASKS
-from .tasks.task import Problem as Problem
-from .tasks.task import Task as Task
-from .tasks.task import default_tasks as default_tasks
-from .tasks.task import get_task as get_task
+from ..encoders import Encoder, load_encoder
+from .evaluating import evaluate
+from .results.result_tables import markdown_table, paper_table
+from .results.rows import Results, Row, describe_run, read_results, write_results
+from .tasks.domains import evaluate_embeddings
+from .tasks.task import TASKS, Problem, Task, default_tasks, get_task
+
+__all__ = [
+    "TASKS",
+    "Encoder",
+    "Problem",
+    "Results",
+    "Row",
+    "Task",
+    "default_tasks",
+    "describe_run",
+    "evaluate",
+    "evaluate_embeddings",
+    "get_task",
+    "load_encoder",
+    "markdown_table",
+    "paper_table",
+    "read_results",
+    "write_results",
+]

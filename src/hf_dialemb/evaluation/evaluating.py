@@ -6,7 +6,6 @@ Load, embed once per model, run the tasks, write results and table.
 import shlex
 import sys
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -20,7 +19,6 @@ from ..display import data_frame
 from ..encoders import Encoder, load_encoder
 from ..encoders.embedding_cache import RememberingEncoder
 from ..encoders.specs import find_encoder
-from ..encoders.stored_vectors import stored_vectors
 from ..errors import InputError
 from ..hooks import entries
 from ..ranges import check_range
@@ -77,7 +75,6 @@ def evaluate(
     limit: int | None = None,
     seeds: int | Sequence[int] = 10,
     output: str | Path | None = None,
-    vectors: Path | None = None,
     command: str = "hf_dialemb.evaluate",
     **reading: Any,
 ) -> Evaluation:
@@ -96,7 +93,6 @@ def evaluate(
         limit: The most items; of more, a fixed random sample is measured.
         seeds: Repeats of everything else that is drawn, or their number.
         output: The results file, with a Markdown table beside it; written anew after each model.
-        vectors: Vectors of the dialogues from ``dialemb embed``, measured too.
         command: The name of the run in the results file.
         **reading: How files are read, as in `load_dialogues`.
     """
@@ -104,10 +100,8 @@ def evaluate(
     encoders = _models_of(models)
     repeats = list(range(seeds)) if isinstance(seeds, int) else list(seeds)
     file = None if output is None else Path(output)
-    loaded = [] if vectors is None else [stored_vectors(vectors)]
-    check_request([*encoders, *filter(None, [vectors])], repeats, file, limit)
+    check_request(encoders, repeats, file, limit)
     part = _part_of(dialogues, split, data_dir, limit, reading)
-    encoders += [stored.encoder(part.dialogues(), f"corpus {part.name}") for stored in loaded]
     problems = {
         task: load_problem(task, part) for task in dict.fromkeys(tasks or default_tasks(part))
     }
@@ -189,11 +183,6 @@ def check_request(
     if not models:
         raise InputError(
             "models: got none, expected a list of at least one; name a model or 'tfidf'"
-        )
-    counts = Counter(getattr(model, "name", model) for model in models)
-    if twice := [model for model, count in counts.items() if count > 1]:
-        raise InputError(
-            f"models: got '{twice[0]}' more than once, expected each once; leave the others out"
         )
     if not len(seeds):
         raise InputError("seeds: got none, expected at least one; pass for example 0 1 2")

@@ -3,7 +3,7 @@
 It is complete, anyone can load it, and it holds an export's files and nothing else.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
@@ -12,42 +12,37 @@ import yaml
 from huggingface_hub import RepoCard
 
 from ..errors import InputError
-from ..methods import method_of, register
-from ..storage.pretrained import load_pretrained
+from ..methods import method_of
 from ..storage.run_folder import RunFolder
 from .published_folder import PublishedFolder
 
 _IGNORED = {"__pycache__", ".DS_Store", ".git", ".cache"}
+"""Names of files and folders that programs leave behind, which are not sent."""
+_SENT = (
+    "README.md",
+    PublishedFolder.FIGURES,
+    PublishedFolder.EVALUATIONS,
+    "config.json",
+    "model*.safetensors",
+    "model.safetensors.index.json",
+    "adapter_config.json",
+    "adapter_model.safetensors",
+    "*token*.json",
+    "vocab.*",
+    "merges.txt",
+    "*.model",
+    "chat_template.jinja",
+    "modules.json",
+    "config_sentence_transformers.json",
+    "sentence_bert_config.json",
+    "hf_dialemb_config.json",
+    "[0-9]_*/config.json",
+    "[0-9]_*/model.safetensors",
+    "[0-9]_*/tokenizer.json",
+)
+"""Patterns of the files that are sent, beside a model's code.
 
-SENT = {
-    "model": (
-        "README.md",
-        PublishedFolder.FIGURES,
-        PublishedFolder.EVALUATIONS,
-        "config.json",
-        "model*.safetensors",
-        "model.safetensors.index.json",
-        "adapter_config.json",
-        "adapter_model.safetensors",
-        "*token*.json",
-        "vocab.*",
-        "merges.txt",
-        "*.model",
-        "chat_template.jinja",
-        "modules.json",
-        "config_sentence_transformers.json",
-        "sentence_bert_config.json",
-        "hf_dialemb_config.json",
-        "[0-9]_*/config.json",
-        "[0-9]_*/model.safetensors",
-        "[0-9]_*/tokenizer.json",
-    ),
-    "space": ("README.md", "requirements.txt", "*.py", "*.css"),
-    "dataset": ("README.md", "*.parquet", "*.jsonl", "*.json", "*.csv", "*.txt", "*.gz"),
-}
-"""The files of each kind of repository on the Hub that are sent, as patterns.
-
-A model's code is sent too, as far as its config or another file of its code refers to it.
+That is sent as far as its config or another file of its code refers to it.
 """
 
 
@@ -57,10 +52,7 @@ def files_of(folder: Path) -> dict[str, Path]:
     Refuse a file.
     """
     if not folder.is_dir():
-        raise InputError(
-            f"{folder} is not a folder; give one from dialemb export, or that of a metric or "
-            "dataset"
-        )
+        raise InputError(f"{folder} is not a folder; give one from dialemb export")
     files = {}
     for file in sorted(folder.rglob("*")):
         path = file.relative_to(folder)
@@ -69,16 +61,15 @@ def files_of(folder: Path) -> dict[str, Path]:
     return files
 
 
-def check(folder: Path, kind: str, name: str, include: Sequence[str] = ()) -> list[str]:
-    """Return what keeps a folder from being published under a name, in sentences with remedies.
+def check(folder: Path, include: Sequence[str] = (), *, private: bool = False) -> list[str]:
+    """Return what keeps a folder from being published, in sentences with remedies.
 
-    ``kind`` is a key of `SENT`; ``include`` are patterns of further files to send.
+    ``include`` are patterns of further files to send. A model that everybody can see needs a
+    licence and figures, too.
     """
     files = files_of(folder)
-    problems = list({"model": _model, "space": _space, "dataset": _dataset}[kind](folder, name))
-    sent = {*SENT[kind], *include}
-    if kind == "model":
-        sent |= _modules(folder)
+    problems = [*_card(folder, files.keys(), private), *_model(folder)]
+    sent = {*_SENT, *include, *_modules(folder)}
     for path in files:
         if not any(fnmatch(path, pattern) for pattern in sent):
             problems.append(f"{path}: no file of an export; remove it, or --include '{path}'")
@@ -112,23 +103,29 @@ def is_checkpoint(folder: Path) -> bool:
     return is_ours and "auto_map" not in config
 
 
-def _card(folder: Path, remedy: str, *fields: str) -> Iterator[str]:
+def _card(folder: Path, files: Collection[str], private: bool) -> Iterator[str]:
     try:
         front, text = card_of(folder)
     except InputError as error:
         yield str(error)
         return
     if not text.strip():
-        yield f"README.md, the card, is missing or empty; {remedy}"
-    for field in fields:
-        if not front.get(field):
-            yield f"README.md: field {field} is missing in the front matter; add it"
+        yield (
+            "README.md, the card, is missing or empty; write one with 'dialemb model card --model "
+            f"{folder} --run RUN', or by hand"
+        )
+        return
+    remedy = "or keep the model to yourself (--private)"
+    if not private and not front.get("license"):
+        yield f"README.md: states no licence; add a field license to its front matter, {remedy}"
+    if not private and not front.get("model-index") and PublishedFolder.FIGURES not in files:
+        yield (
+            "README.md: has no figure of the model; measure it with dialemb evaluate, and write "
+            f"the card with --results, {remedy}"
+        )
 
 
-def _model(folder: Path, _name: str) -> Iterator[str]:
-    yield from _card(
-        folder, f"write one with 'dialemb model card --model {folder} --run RUN', or by hand"
-    )
+def _model(folder: Path) -> Iterator[str]:
     export = f"run 'dialemb export --model {folder} --output FOLDER' and publish that"
     modules = (folder / PublishedFolder.MODULES).is_file()
     if modules and (folder / PublishedFolder.STATIC).is_dir():
@@ -136,26 +133,11 @@ def _model(folder: Path, _name: str) -> Iterator[str]:
     if not modules or is_checkpoint(folder):
         yield f"this is a training checkpoint, or lacks modules.json; {export}"
         return
-    missing = [name for name in sorted(_modules(folder)) if not (folder / name).is_file()]
-    for name in missing:
-        yield f"{name} is missing, but the model's code needs it; {export}"
-    if not missing:
-        yield from _load_errors(folder)
-
-
-def _load_errors(folder: Path) -> Iterator[str]:
-    """Load a model as its users will, which shows what is missing, damaged or not finite."""
-    from transformers import AutoModel, AutoTokenizer
-
-    register()
-    config = PublishedFolder(folder).record(PublishedFolder.CONFIG)
-    if "auto_map" in config and method_of(str(config.get("model_type"))) is None:
-        return  # code of others, which must not run here
-    try:
-        load_pretrained(AutoModel, str(folder))
-        load_pretrained(AutoTokenizer, str(folder))
-    except InputError as error:
-        yield str(error)
+    if not any(folder.glob("*.safetensors")):
+        yield f"the weights, model.safetensors, are missing; {export}"
+    for name in sorted(_modules(folder)):
+        if not (folder / name).is_file():
+            yield f"{name} is missing, but the model's code needs it; {export}"
 
 
 def _modules(folder: Path) -> set[str]:
@@ -166,15 +148,3 @@ def _modules(folder: Path) -> set[str]:
     names = {str(reference).split("--")[-1].split(".")[0] for reference in references.values()}
     names.update(*map(get_relative_imports, folder.glob("*.py")))
     return {f"{name}.py" for name in names}
-
-
-def _space(folder: Path, name: str) -> Iterator[str]:
-    yield from _card(folder, "a Space needs one with front matter: title, sdk", "title", "sdk")
-    is_metric = "metric" in (card_of(folder)[0].get("tags") or ())
-    if is_metric and not (folder / f"{name}.py").is_file():
-        own = folder.resolve().name
-        yield f"evaluate looks for {name}.py in a Space of that name; publish it as '{own}'"
-
-
-def _dataset(folder: Path, _name: str) -> Iterator[str]:
-    yield from _card(folder, "dialemb papers corpus unify writes one", "license")

@@ -3,7 +3,6 @@
 Every way of loading is tried in a fresh process before the folder appears.
 """
 
-import copy
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -27,7 +26,6 @@ from .published_folder import compare, run_afresh
 
 Model = DialogueEncoder | UtteranceEncoder | Ranker
 
-DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 
 _FORMS: dict[str, tuple[Any, float]] = {
     "dialogues": (custom_code, 1e-5),
@@ -51,11 +49,7 @@ transformer come to about 0.01 and 0.002, an LSTM over 160 words to ten times as
 
 
 def export(
-    model: str | os.PathLike[str],
-    output: str | Path,
-    *,
-    dtype: str | None = None,
-    report: Callable[[str], object] = print,
+    model: str | os.PathLike[str], output: str | Path, *, report: Callable[[str], object] = print
 ) -> Path:
     """Write and verify the published form of a checkpoint, and return its folder.
 
@@ -63,8 +57,6 @@ def export(
         model: A run, a checkpoint's folder or Hub id, or the name of an encoder that comes with the
             package.
         output: The folder to write; nothing appears there unless every check holds.
-        dtype: ``bf16``, ``fp16`` or ``fp32``; by default fp32 for encoders of utterances, else the
-            checkpoint's own.
         report: Receives a line for each check.
 
     Raises:
@@ -75,8 +67,6 @@ def export(
     if output.exists():
         raise InputError(f"--output {output} exists already; choose a new folder or remove it")
     if source in shipped():  # its files are in the published form already
-        if dtype:
-            raise InputError(f"--model {source}: is exported as it is; leave --dtype out")
         with appearing_whole(output) as folder:
             shutil.copytree(
                 shipped_folder(source), folder, ignore=lambda *_: {RECORD}, dirs_exist_ok=True
@@ -85,8 +75,8 @@ def export(
         return output
     trained, tokenizer = load_checkpoint(source)
     with appearing_whole(output) as folder:
-        write_checkpoint(trained, tokenizer, folder, dtype)
-        for line in verify(folder, trained, tokenizer, dtype):
+        write_checkpoint(trained, tokenizer, folder)
+        for line in verify(folder, trained, tokenizer):
             report(line)
     return output
 
@@ -115,30 +105,21 @@ def load_checkpoint(path: str) -> tuple[Model, Any]:
     return load_pretrained(AutoModel, folder).train(False), load_pretrained(AutoTokenizer, folder)
 
 
-def write_checkpoint(model: Model, tokenizer: Any, folder: Path, dtype: str | None = None) -> None:
-    """Write the published form of a model.
-
-    Half precision goes into a copy, to be compared with the model.
-    """
+def write_checkpoint(model: Model, tokenizer: Any, folder: Path) -> None:
+    """Write the published form of a model; that of encoders of utterances is float32."""
     form, _ = _FORMS[model.config.kind]
-    if model.config.kind == "utterances" or dtype == "fp32":
+    if model.config.kind == "utterances":
         model = model.float()  # type: ignore[no-untyped-call]
-    if dtype in ("bf16", "fp16"):
-        half: Any = copy.deepcopy(model)
-        model = half.to(DTYPES[dtype])
     form.write(model, tokenizer, folder)
 
 
-def verify(folder: Path, model: Model, tokenizer: Any, dtype: str | None = None) -> Iterator[str]:
+def verify(folder: Path, model: Model, tokenizer: Any) -> Iterator[str]:
     """Load a published folder in fresh processes, in every way of its form, and compare vectors.
 
     Yield a line each.
     """
-    form, _ = _FORMS[model.config.kind]
-    allowed = tolerance(model, dtype)
-    if dtype:
-        name = str(DTYPES[dtype]).removeprefix("torch.")
-        yield f"Weights in {name}: differences up to {allowed:.0e} of the largest value pass"
+    form, largest = _FORMS[model.config.kind]
+    allowed = max(largest, _ROUNDED.get(model.dtype, 0.0))
     method = method_of(model)
     # importing this package does not register it
     outside = method is not None and origin(method) is not None
@@ -148,10 +129,3 @@ def verify(folder: Path, model: Model, tokenizer: Any, dtype: str | None = None)
             continue
         for name, vectors in run_afresh(way, program, folder, inputs).items():
             yield compare(f"{name}, {way}", vectors, expected[name], allowed)
-
-
-def tolerance(model: Model, dtype: str | None = None) -> float:
-    """Return the largest difference of embeddings that passes, relative to their largest value."""
-    return max(
-        _FORMS[model.config.kind][1], _ROUNDED.get(DTYPES[dtype] if dtype else model.dtype, 0.0)
-    )

@@ -1,6 +1,6 @@
 """Publish on the Hub in one commit.
 
-A run or an encoder, exported and with its card, or any folder as it is.
+A run or an encoder, exported and with its card, or the folder of an export.
 
 Afterwards the repository shows the folder and nothing else; earlier commits keep what was there. A
 run that stopped is simply repeated: large files that arrived are not sent again, and an unchanged
@@ -14,18 +14,16 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, get_token
+from huggingface_hub import HfApi, get_token
 
-from ..errors import InputError, hub_errors, unknown_name
-from ..metrics.space import as_space
+from ..errors import InputError, hub_errors
 from .card.card import write_card
-from .checks import SENT, card_of, check, files_of, is_checkpoint
+from .checks import check, files_of, is_checkpoint
 from .export import export
 from .published_folder import PublishedFolder, check_repo_id
 
 logger = logging.getLogger(__name__)
 
-_OF_THE_HUB = {".gitattributes"}
 Report = Callable[[str], object]
 
 
@@ -35,7 +33,6 @@ def push(
     *,
     results: Sequence[str | Path] = (),
     licences: Mapping[str, str] | None = None,
-    dtype: str | None = None,
     report: Report = logger.info,
     **options: Any,
 ) -> str | None:
@@ -53,7 +50,6 @@ def push(
         results: Results files with figures of the model, for the card.
         licences: ``TERMS:LICENCE`` of each corpus that the catalogue does not know; the card says
             which state none.
-        dtype: The type of the weights: ``bf16``, ``fp16`` or ``fp32``.
         report: Receives each line of the report.
         **options: ``private``, ``revision``, ``token``, ``commit_message``, ``dry_run`` and
             ``include``, as in `publish`.
@@ -75,7 +71,7 @@ def push(
         return publish(folder, repo_id, report=report, **options)
     with tempfile.TemporaryDirectory(prefix="push-") as place:
         published = Path(place) / repo_id.rpartition("/")[2]
-        export(folder, published, dtype=dtype, report=report)
+        export(folder, published, report=report)
         # an encoder that comes with the package has one
         if not (published / PublishedFolder.CARD).is_file():
             write_card(published, folder, results, repo_id=repo_id, licences=licences)
@@ -95,7 +91,6 @@ def publish(
     folder: str | Path,
     repo_id: str,
     *,
-    repo_type: str = "model",
     private: bool = False,
     revision: str | None = None,
     token: str | None = None,
@@ -107,10 +102,9 @@ def publish(
     """Publish a folder in one commit, and return the commit's id; None after a dry run.
 
     Args:
-        folder: A model that `export` wrote, with its card; a metric; or a dataset.
+        folder: A model that `export` wrote, with its card.
         repo_id: The repository, as ``org/name``; it is created if absent.
-        repo_type: What the folder holds: ``model``, ``space`` or ``dataset``.
-        private: Whether the repository must be private.
+        private: Whether the repository must be private; else the model needs a licence and figures.
         revision: The branch, created if absent; ``main`` by default.
         token: A token of the Hub; by default that of the login.
         commit_message: What the commit says.
@@ -122,78 +116,67 @@ def publish(
         InputError: The folder may not be published, or the Hub refuses it.
         ConnectionError: The Hub cannot be reached or fails; the same call goes on later.
     """
-    if repo_type not in SENT:
-        raise unknown_name("repository type", repo_type, SENT)
     check_repo_id(repo_id)
-    with as_space(Path(folder)) as written:
-        files = files_of(written)
-        sizes = {path: file.stat().st_size for path, file in files.items()}
-        total = f"{len(files):,} files, {sum(sizes.values()):,} bytes"
-        if dry_run:
-            for path, size in sizes.items():
-                report(f"{size:>14,} {path}")
-            report(total)
-        _refuse(check(written, repo_type, repo_id.split("/")[1], include), folder, report)
-        if dry_run:
-            seen = "private" if private else "public"
-            kind = f"{seen} {repo_type}"
-            report(f"Nothing stands in the way of the {kind} {repo_id}; nothing was sent")
-            return None
-        if not (token := token or get_token()):
-            raise InputError(
-                "no login for the Hub; run 'hf auth login' with a token that may write, or set "
-                "HF_TOKEN"
-            )
-        api = HfApi(token=token)
-        with hub_errors(repo_id):
-            branch = revision or "main"
-            _create(api, repo_id, repo_type, branch, private, card_of(written)[0].get("sdk"))
-            commit = _send(api, files, repo_id, repo_type, branch, commit_message, report)
-            report(f"{repo_type} {repo_id} holds {total}, commit {commit}")
-        return commit
+    folder = Path(folder)
+    sizes = {path: file.stat().st_size for path, file in files_of(folder).items()}
+    total = f"{len(sizes):,} files, {sum(sizes.values()):,} bytes"
+    if dry_run:
+        for path, size in sizes.items():
+            report(f"{size:>14,} {path}")
+        report(total)
+    _refuse(check(folder, include, private=private), folder, report)
+    if dry_run:
+        seen = "private" if private else "public"
+        report(f"Nothing stands in the way of the {seen} model {repo_id}; nothing was sent")
+        return None
+    if not (token := token or get_token()):
+        raise InputError(
+            "no login for the Hub; run 'hf auth login' with a token that may write, or set HF_TOKEN"
+        )
+    with hub_errors(repo_id):
+        commit = _send(
+            HfApi(token=token),
+            folder,
+            [*sizes],
+            repo_id,
+            revision or "main",
+            private,
+            commit_message,
+        )
+    report(f"model {repo_id} holds {total}, commit {commit}")
+    return commit
 
 
-def _create(
-    api: HfApi, repo_id: str, kind: str, branch: str, private: bool, sdk: str | None
-) -> None:
-    """Create the repository and the branch if they are absent."""
-    space_sdk = sdk if kind == "space" else None
-    api.create_repo(
-        repo_id, repo_type=kind, private=private or None, exist_ok=True, space_sdk=space_sdk
+def _send(
+    api: HfApi,
+    folder: Path,
+    paths: list[str],
+    repo_id: str,
+    branch: str,
+    private: bool,
+    message: str | None,
+) -> str:
+    """Send what the Hub lacks, and return the commit that holds these paths and nothing else."""
+    _create(api, repo_id, branch, private)
+    commit = api.upload_folder(
+        repo_id=repo_id,
+        folder_path=folder,
+        revision=branch,
+        commit_message=message or "Publish with hf_dialemb",
+        parent_commit=api.repo_info(repo_id, revision=branch).sha,
+        allow_patterns=paths,
+        delete_patterns="*",
     )
-    if private and not api.repo_info(repo_id, repo_type=kind).private:
+    return commit.oid
+
+
+def _create(api: HfApi, repo_id: str, branch: str, private: bool) -> None:
+    """Create the repository and the branch if they are absent."""
+    api.create_repo(repo_id, private=private or None, exist_ok=True)
+    if private and not api.repo_info(repo_id).private:
         raise InputError(
             f"{repo_id} exists and everybody can see it; make it private in its settings, or leave "
             "out --private"
         )
     if branch != "main" and not branch.startswith("refs/"):
-        api.create_branch(repo_id, branch=branch, repo_type=kind, exist_ok=True)
-
-
-def _send(
-    api: HfApi,
-    files: dict[str, Path],
-    repo_id: str,
-    kind: str,
-    branch: str,
-    message: str | None,
-    report: Report,
-) -> str:
-    """Send what the Hub lacks, and return the commit that holds the files and nothing else."""
-    head = api.repo_info(repo_id, repo_type=kind, revision=branch).sha
-    present = api.list_repo_files(repo_id, repo_type=kind, revision=head)
-    additions = [CommitOperationAdd(path, file) for path, file in files.items()]
-    removed = sorted({*present} - _OF_THE_HUB - files.keys())
-    deletions = [CommitOperationDelete(path, is_folder=False) for path in removed]
-    commit = api.create_commit(
-        repo_id,
-        [*additions, *deletions],
-        commit_message=message or "Publish with hf_dialemb",
-        repo_type=kind,
-        revision=branch,
-        parent_commit=head,
-    )
-    for path in removed:
-        report(f"Removed: {path}, which is not in the folder")
-    report("Nothing has changed" if commit.oid == head else "Published")
-    return commit.oid
+        api.create_branch(repo_id, branch=branch, exist_ok=True)

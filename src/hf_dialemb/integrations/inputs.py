@@ -12,26 +12,14 @@ _START = re.compile(rf"({'|'.join(ROLES)}): ")
 _FURTHER = "  "  # before a turn's second and later lines, so that none reads as another turn
 
 
-def read_items(items: Iterable[Any], field: str = "dialogues") -> list[Dialogue]:
-    """Read items as `load_dialogues` does, and texts as transcripts.
-
-    Errors name the ``field``.
-    """
+def read_items(items: Iterable[Any]) -> list[Dialogue]:
+    """Read items as `load_dialogues` does, and texts as transcripts."""
     if isinstance(items, str | Mapping | Dialogue):
         raise InputError(
-            f"{field}: got one {type(items).__name__}, expected a list of dialogues; put it into a "
-            "list"
+            f"dialogues: got one {type(items).__name__}, expected a list of dialogues; put it into "
+            "a list"
         )
-    read = []
-    for place, item in enumerate(items):
-        try:
-            read.append(from_transcript(item) if isinstance(item, str) else item)
-        except InputError as error:
-            raise InputError(f"{field}[{place}]: {error}") from None
-    try:
-        return load_all(read)
-    except InputError as error:
-        raise InputError(re.sub(r"^dialogues", field, str(error))) from None
+    return load_all([from_transcript(item) if isinstance(item, str) else item for item in items])
 
 
 def to_transcript(dialogue: Dialogue) -> str:

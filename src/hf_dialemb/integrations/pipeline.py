@@ -45,7 +45,12 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         An InputError says that a dialogue is malformed, or the model is unknown or fitted on its
         input.
         """
-        self.fit_transform(_column(X)[:1])
+        first = _column(X)[:1]
+        trained_encoder(self.model)
+        self.encoder_ = load_encoder(
+            self.model, level=self.level, batch_size=self.batch_size, device=self.device
+        )
+        self.dimension_ = int(self.encoder_.encode(first).shape[1])
         return self
 
     def transform(self, X: Iterable[Any]) -> NDArray[np.float32]:  # noqa: N803
@@ -55,17 +60,6 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         """
         check_is_fitted(self, "dimension_")
         return self.encoder_.encode(_column(X))
-
-    def fit_transform(self, X: Iterable[Any], y: object = None, **_: object) -> NDArray[np.float32]:  # noqa: N803
-        """Fit and transform, encoding once; see `fit` and `transform`."""
-        dialogues = _column(X)
-        trained_encoder(self.model)
-        self.encoder_ = load_encoder(
-            self.model, level=self.level, batch_size=self.batch_size, device=self.device
-        )
-        vectors = self.encoder_.encode(dialogues)
-        self.dimension_ = int(vectors.shape[1])
-        return vectors
 
     @property
     def _n_features_out(self) -> int:  # the number of names of features
@@ -84,4 +78,4 @@ def _column(X: Iterable[Any]) -> list[Dialogue]:  # noqa: N803
             "X: got a table, expected one column of dialogues; in a ColumnTransformer name the "
             "column, not a list of it"
         )
-    return read_items(X, "X")
+    return read_items(X)

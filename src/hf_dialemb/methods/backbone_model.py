@@ -142,24 +142,15 @@ class BackboneModel(MethodModel):
         backbone.make_room()
         model = cls(config)
         backbone.fill(model.encoder)
-        model.take_tables(backbone.tables, name)
+        model.take_tables(backbone.tables)
         model.train(False)
         return model, backbone.tokenizer
 
     @torch.no_grad()
-    def take_tables(self, tables: Mapping[str, Tensor], name: str) -> None:
-        """Copy a checkpoint's tables of turns and roles, by parameter name.
-
-        Raise InputError on another size.
-        """
+    def take_tables(self, tables: Mapping[str, Tensor]) -> None:
+        """Copy a checkpoint's tables of turns and roles, by parameter name."""
         own = dict(self.named_parameters())
         for key in tables.keys() & own.keys():
-            if own[key].shape != tables[key].shape:
-                raise InputError(
-                    f"{key.removesuffix('.weight')}: got settings for {len(own[key])} rows, "
-                    "expected the "
-                    f"{len(tables[key])} of '{name}'; correct num_turn_embeddings or num_roles"
-                )
             own[key].copy_(tables[key])
 
     @staticmethod

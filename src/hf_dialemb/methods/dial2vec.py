@@ -15,7 +15,7 @@ from huggingface_hub.dataclasses import strict
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
-from ..dialogue import ROLES, Dialogue, Turn
+from ..dialogue import Dialogue, Turn
 from ..errors import InputError
 from ..modeling.modeling_dial2vec import DialogueTokens
 from ..ranges import ABOVE_ZERO, Range, Ranges
@@ -172,7 +172,6 @@ class Dial2VecExamples(Examples):
                 "least 2"
             )
         self.dialogues, self.config, self.seed = list(dialogues), config, seed
-        known = ROLES[: config.num_roles]
         items = []  # (dialogue, role whose turns stay)
         self.pools: dict[str, list[tuple[int, str]]] = {}  # by role: (dialogue, text)
         for index, dialogue in enumerate(self.dialogues):
@@ -182,11 +181,6 @@ class Dial2VecExamples(Examples):
                 raise InputError(
                     f"dialogue '{name}' has one speaker ('{roles[0]}'): dial2vec needs two or "
                     "more; remove it, or leave out --strict"
-                )
-            if unknown := [role for role in roles if role not in known]:
-                raise InputError(
-                    f"dialogue '{name}' has the role '{unknown[0]}', but num_roles is "
-                    f"{config.num_roles} ({', '.join(known)}); raise it or merge speakers"
                 )
             items += [(index, role) for role in roles]
             for turn in dialogue.turns:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from ..dialogue import Dialogue
@@ -85,23 +85,17 @@ def encode_speakers(
     tokenizer: PreTrainedTokenizerBase,
     dialogues: Sequence[Dialogue],
     batch_size: int = 32,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> np.ndarray:
     """Embed each speaker of N dialogues (section 5.3.1), cut as in `encode`.
 
-    Return vectors in the order of the roles, (N, R, D) float32, zeros for absent speakers; and the
-    number of tokens that each is the mean of, (N, R) int64.
+    Return vectors in the order of the roles, (N, R, D) float32, zeros for absent speakers.
     """
-    config = model.config
     inputs = _inputs(model, tokenizer, dialogues)
-    vectors = np.zeros((len(dialogues), config.num_roles, config.hidden_size), dtype=np.float32)
-    counts = np.zeros(vectors.shape[:2], dtype=np.int64)
-    for rows, output, batch in outputs(model, *inputs, batch_size, None, _limits(model)):
+    shape = len(dialogues), model.config.num_roles, model.config.hidden_size
+    vectors = np.zeros(shape, dtype=np.float32)
+    for rows, output, _ in outputs(model, *inputs, batch_size, None, _limits(model)):
         vectors[rows] = output.role_embeddings.float().cpu().numpy()
-        roles = nn.functional.one_hot(batch["role_ids"], config.num_roles) * batch[
-            "attention_mask"
-        ].unsqueeze(-1)
-        counts[rows] = roles.sum(1).cpu().numpy()
-    return vectors, counts
+    return vectors
 
 
 def _inputs(model: Any, tokenizer: Any, dialogues: Sequence[Dialogue]) -> tuple[list[int], LayOut]:

@@ -11,7 +11,6 @@ so that nothing grows with the square of the pool.
 
 import numpy as np
 
-from ..errors import InputError
 from ..metrics.vectors import unit
 
 _SAMPLE = 1024  # others that a draw ranks
@@ -23,17 +22,9 @@ class Segments:
 
     In pools of more than 1,025 responses a draw ranks 1,024 random others: about 96 % of what it
     draws lies in the true segment.
-
-    Raises:
-        InputError: Vectors are not finite.
     """
 
     def __init__(self, vectors: np.ndarray, num_segments: int = 5) -> None:
-        if broken := (~np.isfinite(vectors).all(axis=1)).sum():
-            raise InputError(
-                f"Response vectors: got nan or inf in {broken:,} of {len(vectors):,}, expected "
-                "finite numbers; train the model that made them with a lower learning rate"
-            )
         self.num_segments = num_segments
         self.vectors = unit(vectors)
 

@@ -58,24 +58,21 @@ class Truncation:
 
     dialogues: int = 0  # laid out so far
     truncated: int = 0  # that lost a token or a turn
-    empty: int = 0  # without a token of their own
     tokens: int = 0  # before the cut
     dropped_tokens: int = 0
     unit: str = "dialogues"  # what reports call the sequences
 
-    def add(self, before: int, after: int, empty: bool = False) -> None:
+    def add(self, before: int, after: int) -> None:
         """Count a sequence by its tokens before and after the cut."""
         self.dialogues += 1
         self.tokens += before
         self.dropped_tokens += before - after
         self.truncated += before > after
-        self.empty += empty
 
     def __str__(self) -> str:
-        empty = f"; {self.empty:,} gave no token" if self.empty else ""
         return (
             f"{self.truncated:,} of {self.dialogues:,} {self.unit} were truncated "
-            f"({self.dropped_tokens:,} of {self.tokens:,} tokens dropped){empty}"
+            f"({self.dropped_tokens:,} of {self.tokens:,} tokens dropped)"
         )
 
 
@@ -114,9 +111,7 @@ def tokenize(
             pieces, config.max_tokens - len(opening) - len(closing), config.keep, config.whole_turns
         )
         total = sum(len(tokens[turn.content]) + len(ending) for turn in dialogue.turns)
-        count.add(
-            total, sum(map(len, cut)), not any(tokens[turn.content] for turn in dialogue.turns)
-        )
+        count.add(total, sum(map(len, cut)))
         rows.append(_row(cut, [known.index(turn.role) for turn in kept], opening, closing))
     tokens_of, roles_of, turns_of = zip(*rows, strict=True)
     batch = pad_right(tokens_of, tokenizer.pad_token_id or 0)
@@ -231,20 +226,18 @@ def framed(
     max_tokens: int,
     count: Truncation,
     keep: str,
-    marks: int = 0,
 ) -> dict[str, Tensor]:
     """Cut N sequences of token ids, count that, and put the tokenizer's special tokens around each.
 
-    ``max_tokens`` counts the special tokens too; the ``start`` or the ``end`` stays. A sequence of
-    at most ``marks`` tokens counts as empty. Return ``input_ids`` and ``attention_mask``, each (N,
-    L) int64.
+    ``max_tokens`` counts the special tokens too; the ``start`` or the ``end`` stays.
+    Return ``input_ids`` and ``attention_mask``, each (N, L) int64.
     """
     before, after = special_tokens_around(tokenizer)
     budget = max_tokens - len(before) - len(after)
     padded = []
     for row in rows:
         cut = row[:budget] if keep == "start" else row[max(0, len(row) - budget) :]
-        count.add(len(row), len(cut), len(row) <= marks)
+        count.add(len(row), len(cut))
         padded.append(before + cut + after)
     return pad_right(padded, tokenizer.pad_token_id or 0)
 

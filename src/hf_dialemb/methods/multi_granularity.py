@@ -56,24 +56,13 @@ class MultiGranularityConfig(RankerConfig, published.MultiGranularityConfig):
                 "with MultiGranularityModel.from_members, or let `dialemb papers ensemble` do both"
             )
         first, *others = self.member_configs
-        method = member_method(first.model_type)
         for config in others:
-            other = member_method(config.model_type)
-            if other.collate is not method.collate:
+            if _layout(config) != _layout(first):
                 raise InputError(
-                    f"members: got {method.name} and {other.name}, expected rankers that take "
-                    "contexts in one form, as "
-                    "the one takes a text and the other turns; make an ensemble of each"
+                    f"members: got {first.model_type} with {_layout(first)[1:]} and "
+                    f"{config.model_type} with {_layout(config)[1:]}, expected rankers that lay "
+                    "out texts alike; train them with the same settings"
                 )
-            for name in _LAYOUT:
-                expected = getattr(first, name, None)
-                got = getattr(config, name, None)
-                if got != expected:
-                    got = f"{name} {expected} and {got}"
-                    raise InputError(
-                        f"members: got {got}, expected the same in all; train them with the same "
-                        "settings"
-                    )
         for name in {*own_settings(RankerConfig), "marker_ids"} - {"granularity"}:
             setattr(self, name, getattr(first, name, None))
 
@@ -120,6 +109,12 @@ class MultiGranularityModel(Ranker, published.MultiGranularityModel):
             place.load_state_dict(member.state_dict())
         model.train(False)
         return model, tokenizers[0]
+
+
+def _layout(config: Any) -> list[Any]:
+    """Return what decides how a member lays out texts."""
+    settings = [getattr(config, name, None) for name in _LAYOUT]
+    return [member_method(config.model_type).collate, *settings]
 
 
 def member_method(model_type: str, place: str = "members") -> Method:

@@ -9,7 +9,6 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -31,8 +30,6 @@ from .method import Examples, Method
 
 logger = logging.getLogger(__name__)
 
-_REMEMBERED = 1 << 17  # texts whose token ids are kept
-_KNOWN: WeakKeyDictionary[PreTrainedTokenizerBase, dict[str, list[int]]] = WeakKeyDictionary()
 _CONTEXTS = 32  # contexts whose candidates are scored at once
 
 
@@ -187,7 +184,7 @@ def context_ids(
     The markers are token ids in the order of `ROLES`; raise InputError for a role without one.
     """
     count.unit = "contexts and responses"
-    tokens = remembered_ids((turn.content for context in contexts for turn in context), tokenizer)
+    tokens = ids_of((turn.content for context in contexts for turn in context), tokenizer)
     marks = dict(zip(ROLES, markers, strict=False))
     rows = []
     for context in contexts:
@@ -199,7 +196,7 @@ def context_ids(
         rows.append(
             [token for turn in context for token in (marks[turn.role], *tokens[turn.content])]
         )
-    return framed(rows, tokenizer, max_tokens, count, "end", marks=1)
+    return framed(rows, tokenizer, max_tokens, count, "end")
 
 
 def response_ids(
@@ -214,29 +211,16 @@ def response_ids(
     See `framed`.
     """
     count.unit = "contexts and responses"
-    tokens = remembered_ids(responses, tokenizer)
+    tokens = ids_of(responses, tokenizer)
     return framed(
-        [[marker, *tokens[text]] for text in responses],
-        tokenizer,
-        max_tokens,
-        count,
-        "start",
-        marks=1,
+        [[marker, *tokens[text]] for text in responses], tokenizer, max_tokens, count, "start"
     )
 
 
-def remembered_ids(
-    texts: Iterable[str], tokenizer: PreTrainedTokenizerBase
-) -> dict[str, list[int]]:
-    """Return the token ids of texts; they are remembered, as texts recur in every epoch."""
+def ids_of(texts: Iterable[str], tokenizer: PreTrainedTokenizerBase) -> dict[str, list[int]]:
+    """Return the token ids of texts by the texts, each of which is read once."""
     distinct = list(dict.fromkeys(texts))
-    known = _KNOWN.setdefault(tokenizer, {})
-    if len(known) + len(distinct) > _REMEMBERED:
-        known.clear()
-    missing = [text for text in distinct if text not in known]
-    if missing:
-        known.update(zip(missing, token_ids(missing, tokenizer), strict=True))
-    return {text: known[text] for text in distinct}
+    return dict(zip(distinct, token_ids(distinct, tokenizer), strict=True))
 
 
 def candidates_of(examples: Sequence[RankingExample]) -> list[str]:
@@ -345,15 +329,10 @@ def score_candidates(
 ) -> list[np.ndarray]:
     """Score the candidates of each context, (K,) float64; their softmax is the output probability.
 
-    Raise InputError if a context has no turn, no candidate, or a speaker without a marker.
+    Raise InputError if a context has a speaker without a marker.
     """
     by_size: dict[int, list[int]] = {}
     for row, example in enumerate(examples):
-        if not example.context or not example.candidates:
-            missing = "turn" if not example.context else "candidate"
-            raise InputError(
-                f"example {row}: got no {missing}, expected at least one; leave the example out"
-            )
         by_size.setdefault(len(example.candidates), []).append(row)
     model = ranker.model
     scores = [np.empty(0)] * len(examples)

@@ -195,26 +195,28 @@ def _head(width: int, size: int) -> nn.Sequential:
 
 
 def encode_utterances(
-    model: UtteranceEncoder,
+    model: Any,
     tokenizer: PreTrainedTokenizerBase,
     utterances: Sequence[str],
     batch_size: int = 32,
     show_progress: bool | None = None,
     prompt: str | None = None,
 ) -> np.ndarray:
-    """Embed N utterances, (N, D) float32; cut long ones on the right, and log a warning.
+    """Embed N utterances, (N, D) float32; cut long ones, and log a warning.
 
-    The prompt stands before each; None is the model's default.
+    They are cut on the right, or on the side that the tokenizer names. The prompt stands before
+    each; None is the model's default.
     """
     limit = model.config.longest_text
     before = model.config.prompt if prompt is None else prompt
-    ids = text_ids([before + text for text in utterances], tokenizer, limit)
+    keep = "end" if tokenizer.truncation_side == "left" else "start"
+    ids = text_ids([before + text for text in utterances], tokenizer, limit, keep)
 
     def lay_out(rows: list[int], count: Truncation) -> dict[str, Tensor]:
-        count.unit = "utterances"
-        return framed([ids[row] for row in rows], tokenizer, limit, count, "start")
+        count.unit = "texts"
+        return framed([ids[row] for row in rows], tokenizer, limit, count, keep)
 
     lengths = [min(len(row) + 2, limit) for row in ids]
     return embeddings(
-        model, lengths, lay_out, batch_size, show_progress, f"; it reads {limit} tokens"
+        model, lengths, lay_out, batch_size, show_progress, f"; the model reads {limit} tokens"
     )

@@ -83,19 +83,11 @@ def _padded(
     values = np.full((len(rows), max(row.size for row in rows)), -np.inf)
     right = np.zeros(values.shape, dtype=bool)
     for place, (row, mask) in enumerate(zip(rows, masks, strict=True)):
-        if row.ndim != 1 or len(row) < 2 or mask.shape != row.shape or mask.dtype != np.bool_:
-            raise ValueError(
-                f"example {place}: got scores of shape {row.shape} and {mask.dtype} of shape "
-                f"{mask.shape}, expected "
-                "(K,) scores and booleans of two candidates or more"
-            )
-        if not np.isfinite(row).all():
-            raise ValueError(
-                f"example {place}: got a score of NaN or infinity, expected finite numbers"
-            )
-        if not mask.any():
-            raise ValueError(
-                f"example {place}: got no correct candidate, expected at least one; leave it out"
-            )
+        fit = row.ndim == 1 and len(row) > 1 and mask.shape == row.shape and mask.dtype == np.bool_
+        got = f"scores of shape {row.shape} and {mask.dtype} of shape {mask.shape}"
+        name = f"example {place}"
+        require(fit, name, got, "(K,) scores and booleans of two candidates or more")
+        require(np.isfinite(row).all(), name, "a score of NaN or infinity", "finite numbers")
+        require(mask.any(), name, "no correct candidate", "at least one; leave it out")
         values[place, : len(row)], right[place, : len(row)] = row, mask
     return values, right, np.array([len(row) for row in rows])

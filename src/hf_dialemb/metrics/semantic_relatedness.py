@@ -6,48 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .vectors import COSINE_STEPS, labelled_vectors, query_scores, require, unit_vectors
-
-
-def relatedness_scores(
-    embeddings: ArrayLike, labels: ArrayLike, seeds: Iterable[int] = range(10)
-) -> dict[str, float]:
-    """Compute whether cosines of dialogues say which of them share a label (dial2vec, section 4.1).
-
-    ``spearman`` is the form of the paper's program: a correlation per dialogue, with all others,
-    averaged. ``pair_spearman`` is that of its text: a correlation over random pairs, as many as
-    dialogues, averaged over draws. Never compare one form with the other. Cosines that all differ
-    cannot reach 1: compare models on the same dialogues. A correlation that is undefined counts as
-    0. A zero vector has cosine 0 with everything.
-    """
-    draws = pair_relatedness(embeddings, labels, seeds)
-    defined = np.nan_to_num(draws)
-    return {
-        **query_relatedness(embeddings, labels),
-        "pair_spearman": float(defined.mean()),
-        "pair_spearman_std": float(defined.std(ddof=1)) if len(draws) > 1 else 0.0,
-        "pair_undefined": int(np.isnan(draws).sum()),
-    }
-
-
-def query_relatedness(embeddings: ArrayLike, labels: ArrayLike) -> dict[str, Any]:
-    """Average over dialogues Spearman's correlation of their cosines with sharing their label.
-
-    The result is in ``[-1, 1]``.
-
-    The form of dial2vec's program. A dialogue whose label nobody else carries is ``skipped``; the
-    program counts it as 0. A dialogue whose cosines are all equal is ``undefined`` and counts as 0,
-    as in the program.
-    """
-    (correlations,), skipped = query_scores(embeddings, labels, binary_spearman)
-    undefined = int(np.isnan(correlations).sum())
-    mean = float(np.nan_to_num(correlations).mean())
-    return {
-        "spearman": mean,
-        "queries": len(correlations),
-        "skipped": skipped,
-        "undefined": undefined,
-    }
+from .vectors import COSINE_STEPS, labelled_vectors, require, unit_vectors
 
 
 def pair_relatedness(

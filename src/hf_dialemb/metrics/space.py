@@ -6,12 +6,9 @@ A folder that `evaluate` loads by its path or from the Hub, where this package i
 import inspect
 import re
 import tomllib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module, metadata
 from pathlib import Path
 from pprint import pformat
-from tempfile import TemporaryDirectory
 
 from .specification import Column, Metric, filled
 
@@ -98,18 +95,3 @@ def write_space(name: str, space: str | Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for file, text in texts.items():
         (folder / file).write_text(text, encoding="utf-8")
-
-
-@contextmanager
-def as_space(place: Path) -> Iterator[Path]:
-    """Yield a temporary Space of a metric, and any other folder as it is.
-
-    A metric is given by its name or its module.
-    """
-    if place.is_dir() or place.stem not in NAMES:
-        yield place
-        return
-    with TemporaryDirectory() as folder:
-        space = Path(folder) / place.stem
-        write_space(place.stem, space)
-        yield space

@@ -53,23 +53,6 @@ class Metric:
         }
 
     @property
-    def defaults(self) -> dict[str, str]:
-        """The values of inputs that may be left out, as Python writes them."""
-        parameters = inspect.signature(self.function).parameters
-        values = {
-            name: parameters[name].default for name in self.inputs if name not in self.columns
-        }
-        written = {
-            name: repr(value)
-            for name, value in values.items()
-            if value is not inspect.Parameter.empty
-        }
-        return {
-            name: text.replace("'", '"').replace("range(0, ", "range(")
-            for name, text in written.items()
-        }
-
-    @property
     def usage(self) -> str:
         """The inputs and figures, as the help of the class says them."""
         inputs, outputs = (
@@ -121,13 +104,6 @@ def evaluate_class(metric: Metric, module: str, citation: str) -> type:
                 citation=citation,
                 reference_urls=re.findall(r"url = {(.+?)}", citation),
             )
-
-        def _infer_feature_from_batch(self, batch: dict[str, Any]) -> datasets.Features:
-            if has_labels and any(column is None or not len(column) for column in batch.values()):
-                raise ValueError(
-                    "predictions and references: got none, expected at least two; add some"
-                )
-            return super()._infer_feature_from_batch(batch)
 
         def _compute(self, **arguments: Any) -> dict[str, float]:
             parameters = {name: column.parameter or name for name, column in columns.items()}

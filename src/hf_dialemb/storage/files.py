@@ -1,7 +1,5 @@
 """Writing result files: whole or not at all, and refused before hours of work."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat
@@ -9,12 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import InputError
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
@@ -83,16 +78,6 @@ def locked(folder: Path, remedy: str) -> Iterator[None]:
         with suppress(OSError):
             (folder / ".lock").unlink()
             folder.rmdir()
-
-
-def kept_vectors(path: Path, make: Callable[[], np.ndarray]) -> np.ndarray:
-    """Read vectors from a safetensors file, or make and keep them there."""
-    from safetensors.numpy import load_file, save_file
-
-    if not path.is_file():
-        vectors = make()
-        write_atomically(path, lambda temporary: save_file({"vectors": vectors}, temporary))
-    return load_file(path)["vectors"]
 
 
 def write_text_atomically(path: Path, text: str) -> None:

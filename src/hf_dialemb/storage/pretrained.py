@@ -324,11 +324,6 @@ def check_tokenizer(tokenizer: Any, path: str) -> None:
         raise InputError(
             f"'{path}' has no tokenizer files: expected tokenizer.json beside the weights; add it"
         )
-    if tokenizer.model_max_length < 1:
-        raise InputError(
-            f"'{path}': model_max_length: got {tokenizer.model_max_length}, expected at least 1; "
-            "fetch the model again"
-        )
     if tokenizer.pad_token is None:
         if tokenizer.eos_token is None:
             raise InputError(

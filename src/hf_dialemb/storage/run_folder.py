@@ -141,12 +141,15 @@ def write_sentence_files(
 def write_files_of_our_own(folder: Path, config: Any) -> None:
     """Write those of a model whose own ``forward`` gives the vector of a text or of messages."""
     pooled = {"method": "forward", "method_output_name": "pooler_output"}
-    settings = {
+    settings: dict[str, Any] = {
+        "max_seq_length": getattr(config, "longest_text", None) or config.max_context_tokens,
         "transformer_task": "feature-extraction",
         "modality_config": {"text": pooled, "message": {**pooled, "format": "flat"}},
         "module_output_name": "sentence_embedding",
         "unpad_inputs": False,
     }
+    if config.kind != "utterances":  # the model cuts by itself, and counts no markers
+        settings["processing_kwargs"] = {"text": {"truncation": False}}
     prompts = {"query": "", "document": "response"} if config.kind == "responses" else {}
     score = getattr(config, "score", "cosine")  # an ensemble's are cosines
     write_sentence_files(folder, {"": "Transformer"}, settings, prompts, score)

@@ -8,15 +8,14 @@ import re
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import Any, NoReturn, get_type_hints
+from typing import Any, NoReturn
 
 import yaml
 from transformers import HfArgumentParser, PreTrainedConfig
 
 from ..errors import InputError, nearest, unknown_name
 from ..methods import METHODS, get_method, register
-from ..methods.config import MethodConfig, own_settings
-from ..storage.files import check_regular
+from ..methods.config import own_settings
 from .settings import RunArguments, Settings, TrainingSettings
 
 _PACKAGE = Path(__file__).parents[1]
@@ -68,7 +67,6 @@ def make_settings(values: Mapping[str, Any], recipe: str | Path | None = None) -
             parser.set_defaults(**{name: value})
             continue
         items = [_word(item) for item in (value if isinstance(value, list | tuple) else [value])]
-        check_regular(*items)
         words += [f"--{name}={items[0]}"] if len(items) == 1 else [f"--{name}", *items]
     run, chosen, training, *rest = parser.parse_args_into_dataclasses(
         words, return_remaining_strings=True, look_for_args_file=False
@@ -90,12 +88,8 @@ def _word(value: object) -> str:
 
 def _parsed(settings: Any) -> Any:
     """Make a dataclass of the settings that users may set, with help from docstrings."""
-    if issubclass(settings, MethodConfig):
-        hints = method_hints(settings)
-        names = own_settings(settings)
-    else:
-        hints = get_type_hints(settings)
-        names = [item.name for item in dataclasses.fields(settings)]
+    hints = setting_types(settings)
+    names = own_settings(settings)
     meanings = _meanings(settings)
     own = {item.name: item for item in dataclasses.fields(settings)}
     fields = []
@@ -108,11 +102,11 @@ def _parsed(settings: Any) -> Any:
     return dataclasses.make_dataclass(settings.__name__, fields)
 
 
-def method_hints(config_class: type) -> dict[str, Any]:
-    """Return the types of all settings of a method, each read in the module that names it."""
+def setting_types(settings: type) -> dict[str, Any]:
+    """Return the types of all settings of a class, each read in the module that names it."""
     hints: dict[str, Any] = {}
-    for owner in reversed(config_class.__mro__):
-        if issubclass(owner, PreTrainedConfig) and owner is not PreTrainedConfig:
+    for owner in reversed(settings.__mro__):
+        if owner not in PreTrainedConfig.__mro__:
             hints |= inspect.get_annotations(owner, eval_str=True)
     return hints
 
@@ -150,7 +144,6 @@ def read_words(words: Sequence[str]) -> dict[str, Any]:
 
 def read_recipe(recipe: str | Path) -> dict[str, Any]:
     """Read the settings of a recipe by its name, or of a YAML file."""
-    check_regular(recipe)
     place = recipe_path(str(recipe)) or Path(recipe)
     if not place.is_file() and not place.suffix:
         unknown = unknown_name("recipe", str(recipe), recipe_names())

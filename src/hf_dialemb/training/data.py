@@ -1,10 +1,7 @@
 """Examples for the trainer, a pure function of (seed, epoch, index) in any process and order."""
 
 import copy
-import hashlib
-import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,12 +12,10 @@ from transformers import PreTrainedTokenizerBase, TrainingArguments
 from ..data.examples import read_candidates
 from ..dialogue import Dialogue, plain
 from ..encoders.load_encoder import load_encoder
-from ..encoders.specs import RESPONSE_VECTORS
 from ..errors import InputError
 from ..methods.layout import Truncation
 from ..methods.method import Examples, Method
-from ..methods.ranker import LoadedRanker, RankingExample, encode_responses, load_ranker
-from ..storage.files import kept_vectors
+from ..methods.ranker import RankingExample, encode_responses, load_ranker
 from .settings import Report, RunArguments
 
 
@@ -173,39 +168,7 @@ def given_examples(path: str) -> Examples:
 
 
 def response_vectors(responses: Sequence[str], model: str, report: Report) -> np.ndarray:
-    """Embed N responses with a trained ranker, (N, D) float32; vectors are kept."""
-    ranker = similarity_ranker(model)
-    key = hashlib.sha256(
-        (weights_digest(Path(model)) + json.dumps(list(responses))).encode()
-    ).hexdigest()
-
-    def embed() -> np.ndarray:
-        vectors = encode_responses(ranker, responses, show_progress=True)
-        report(f"Embedded {len(responses):,} responses with {model}")
-        return vectors
-
-    return kept_vectors(Path(model) / f"{RESPONSE_VECTORS}{key[:8]}.safetensors", embed)
-
-
-def similarity_ranker(model: str) -> LoadedRanker:
-    """Load the ranker that compares responses."""
-    if not Path(model).is_dir():
-        raise InputError(
-            f"similarity: got {model}, expected the folder of a trained ranker; check the name"
-        )
-    ranker = load_ranker(model)
-    if not ranker.model.embeds:
-        raise InputError(
-            f"similarity: got {model}, a {ranker.method.name}, which embeds no responses; give a "
-            "ranker that does, such as a trained dual_encoder"
-        )
-    return ranker
-
-
-def weights_digest(folder: Path) -> str:
-    """Return the SHA-256 of a checkpoint's weights, in hexadecimal digits."""
-    weights = hashlib.sha256()
-    for file in sorted(folder.glob("*.safetensors")):
-        if not file.name.startswith(RESPONSE_VECTORS):
-            weights.update(file.read_bytes())
-    return weights.hexdigest()
+    """Embed N responses with a trained ranker, (N, D) float32."""
+    vectors = encode_responses(load_ranker(model), responses, show_progress=True)
+    report(f"Embedded {len(responses):,} responses with {model}")
+    return vectors

@@ -3,16 +3,16 @@
 Loaded and kept apart.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 
 from ..data import CORPORA, get_corpus, load_dialogues
-from ..data.audit.leakage import build_index, check_apart
-from ..data.audit.leakage_report import Cleaning
 from ..data.corpus import ALL, SPLITS
 from ..data.corpus_names import is_own, with_split
 from ..data.labels import unified_dialogue
+from ..data.leakage import build_index
 from ..data.published import sets_at_hand
 from ..dialogue import Dialogue
 from ..errors import InputError
@@ -94,13 +94,8 @@ def _dev_sets(run: RunArguments, dev: str) -> list[tuple[str, str]]:
     sets = []
     learnt = _training_sets(run)
     for corpus, _ in learnt:
-        if corpus not in CORPORA and is_own(corpus):
-            raise InputError(
-                f"dev_split: got '{dev}', but {corpus} has no splits; give a file (--dev_split "
-                "FILE)"
-            )
-        there = corpus not in CORPORA or dev in get_corpus(corpus).splits
-        if there and not {(corpus, ALL), (corpus, dev)} & set(learnt):
+        splits = get_corpus(corpus).splits if corpus in CORPORA else (dev,) * (not is_own(corpus))
+        if dev in splits and not {(corpus, ALL), (corpus, dev)} & set(learnt):
             sets.append((corpus, dev))
     if not sets:
         raise InputError(
@@ -141,19 +136,21 @@ def _without_leaks(
         names.append(run.dev_split)
     if names in ([], ["none"]):
         return dialogues
-    check_apart(
-        [f"{corpus}/{split}" if corpus in CORPORA else corpus for corpus, split in sets], names
-    )
     try:
         index = build_index(names, run.data_dir, **run.reading())
     except InputError as error:
         raise InputError(f"exclude: {error}; or leave everything in (--exclude none)") from None
-    cleaning = Cleaning()
-    kept = list(index.pieces(dialogues, cleaning))
+    left_out: Counter[str] = Counter()
+    kept = list(index.clean(dialogues, left_out, cut=True))
     report(
         f"Left out of training, as {', '.join(names)} hold them or nearly so: "
-        f"{cleaning.removed_dialogues:,} dialogues ({cleaning.removed_turns:,} turns)"
+        f"{left_out['dialogues']:,} dialogues ({left_out['turns']:,} turns)"
     )
+    if not kept:
+        raise InputError(
+            f"exclude: {', '.join(names)} hold all that is learnt from; name other sets, or leave "
+            "everything in (--exclude none)"
+        )
     return kept
 
 

@@ -37,9 +37,7 @@ def restore_finished(trainer: Any, checkpoint: Path) -> bool:
         return False
     chosen = checkpoint
     if trainer.args.load_best_model_at_end and state.best_model_checkpoint:
-        # the run's folder may have moved
-        chosen = checkpoint.parent / Path(state.best_model_checkpoint).name
-        state.best_model_checkpoint = str(chosen)
+        chosen = Path(state.best_model_checkpoint)
     trainer._load_from_checkpoint(str(chosen))
     trainer.state = state
     trainer.resumed = checkpoint

@@ -181,13 +181,6 @@ class TrainingSettings(TrainingArguments):
         check_ranges(self, _TRAINING_RANGES)
         named: dict[str, Any] = {"true": True, "false": None}
         self.fsdp = named.get(str(self.fsdp).lower(), self.fsdp)
-        if not (self.output_dir or "").strip():
-            raise InputError("output_dir: got nothing, expected a folder; name one")
-        if self.max_steps == 0:
-            raise InputError(
-                "max_steps: got 0, expected at least 1, or -1 for as many as the epochs have; "
-                "change it"
-            )
         if str(self.resume_from_checkpoint).lower() == "true":
             self.resume_from_checkpoint = None  # as a run does
         _refuse(self, _WITHOUT_EFFECT_ON_A_RUN)
@@ -278,6 +271,11 @@ def check_arguments(args: TrainingArguments) -> None:
     if args.push_to_hub and "/" not in (args.hub_model_id or ""):
         raise InputError(
             f"hub_model_id: got {args.hub_model_id}, expected a repository as org/name; name one"
+        )
+    if args.push_to_hub and not args.hub_private_repo:
+        raise InputError(
+            "hub_private_repo: got a repository that everybody sees, but a model has figures only "
+            "after its training; set it to true, or publish the model once it is measured"
         )
 
 

@@ -113,8 +113,6 @@ class DialogueTrainer(Trainer):
         self.recorded: dict[str, Any] | None = None
         self.eval_dataset: Any = None
         if model_init is not None:
-            if model is not None:
-                raise InputError("model_init: got a model beside it, expected model_init alone")
             set_seed(self.args.seed)
             self.model_init = model_init
             model = self.call_model_init()
@@ -158,10 +156,6 @@ class DialogueTrainer(Trainer):
                 "frozen_layers: got all layers, which leaves nothing to learn; lower it"
             )
         if self.run.rank is not None:
-            if has_adapters(model):
-                raise InputError(
-                    f"rank: got {self.run.rank} and a model with adapters, expected one of them"
-                )
             optimizing.limit_rank(model, self.run.rank)
         if has_adapters(model) and self.args.should_save:
             save_base(model, Path(str(self.args.output_dir)))
@@ -267,12 +261,12 @@ class DialogueTrainer(Trainer):
         if self.args.push_to_hub and self.is_world_process_zero():
             publish(self.args)
 
-    def save_finished(self, folder: Path, **facts: Any) -> None:
+    def save_finished(self, folder: Path) -> None:
         """Save the whole model, where checkpoints may be sharded, with its training's record."""
         if self.is_fsdp_enabled:
             self.accelerator.state.fsdp_plugin.set_state_dict_type("FULL_STATE_DICT")
         super().save_model(str(folder), _internal_call=True)
-        write_record(self, folder, facts)
+        write_record(self, folder)
 
     def push_to_hub(  # type: ignore[override]
         self, commit_message: str = "End of training", *_: Any, **options: Any
@@ -308,11 +302,8 @@ class DialogueTrainer(Trainer):
         super()._load_from_checkpoint(resume_from_checkpoint, model)
 
     def _load_best_model(self) -> None:
-        best = Path(str(self.state.best_model_checkpoint))
-        if not best.is_dir():  # the run's folder has moved
-            best = Path(str(self.args.output_dir)) / best.name
-            self.state.best_model_checkpoint = str(best)
-        if not load_adapters(self.accelerator.unwrap_model(self.model), best):
+        model = self.accelerator.unwrap_model(self.model)
+        if not load_adapters(model, Path(str(self.state.best_model_checkpoint))):
             super()._load_best_model()
 
     def evaluate(

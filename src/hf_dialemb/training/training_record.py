@@ -1,12 +1,10 @@
 """The record of a training in its folder: settings, digests of its data, and what it did."""
 
 import dataclasses
-import hashlib
-import json
 import math
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,25 +12,25 @@ from accelerate import PartialState
 from accelerate.utils import gather_object
 
 from ..dialogue import Dialogue
+from ..encoders.specs import find_encoder
 from ..errors import InputError
-from ..hashing import sha256, text_key
+from ..hashing import json_key, sha256, text_key
 from ..methods import get_method, origin
 from ..methods.config import own_settings
 from ..methods.layout import Truncation
 from ..storage.files import write_json_atomically
 from ..storage.hardware import describe_hardware
 from ..storage.run_folder import RunFolder, check_same, read_object
-from .data import weights_digest
 from .resuming import last_complete_checkpoint
 from .settings import RunArguments, Settings, facts_of
 
 
-def write_record(trainer: Any, output: Path, facts: Mapping[str, Any]) -> None:
-    """Write the record of a finished training, and further facts, beside its weights.
+def write_record(trainer: Any, output: Path) -> None:
+    """Write the record of a finished training beside its weights.
 
     Every process must call it.
     """
-    report = {**_facts(trainer), **facts}
+    report = _facts(trainer)
     if not trainer.is_world_process_zero() or trainer.train_dataset is None:
         return
     folder = RunFolder(output)
@@ -74,10 +72,8 @@ def _facts(trainer: Any) -> dict[str, Any]:
 def _truncation(trainer: Any) -> str:
     """Say how much was cut, where this process counted it."""
     counted = _of_all_processes(trainer.collator.truncation)
-    if trainer.args.dataloader_num_workers:
-        return "truncation was not counted, as other processes made the batches"
     if not counted.dialogues:
-        return "truncation was not counted, as an earlier run had made all batches"
+        return "truncation was not counted, as others had made the batches"
     since = " since the run was resumed" if trainer.resumed else ""
     return f"{counted}, counted on every pass{since}"
 
@@ -170,15 +166,13 @@ def _decisive_data(
     elif dev:
         data["dev_sha256"] = _described(dev)["sha256"]
     if run.granularity_model is not None:
-        data["granularity_model_sha256"] = weights_digest(Path(run.granularity_model))
+        data["granularity_model_sha256"] = find_encoder(run.granularity_model).fingerprint
     return data
 
 
 def _described(dialogues: Sequence[Dialogue]) -> dict[str, Any]:
-    digest = hashlib.sha256()
-    for dialogue in dialogues:
-        digest.update(json.dumps(dialogue.to_json(), sort_keys=True).encode() + b"\n")
-    return {"dialogues": len(dialogues), "sha256": digest.hexdigest()}
+    digest = json_key([dialogue.to_json() for dialogue in dialogues])
+    return {"dialogues": len(dialogues), "sha256": digest}
 
 
 def trainings_behind(run: Path) -> list[dict[str, Any]]:

@@ -30,7 +30,6 @@ from ..storage.run_folder import RunFolder
 from .arguments import make_settings
 from .data import ExampleDataset, given_examples, make_examples
 from .dialogues import dev_dialogues, training_dialogues
-from .held_out import compared, hold_out, score, tell
 from .resuming import restore_finished
 from .settings import SELECTIONS, Report, Settings
 from .trainer import DialogueTrainer, publish
@@ -123,7 +122,6 @@ def run_training(
         check_not_read(output, *filter(None, [backbone]))
         dev = [] if run.dev_candidates is not None else dev_dialogues(run, method, report, dev)
         dialogues = training_dialogues(run, method, settings.sample_seed, report, dialogues)
-        dialogues, held_out = hold_out(dialogues, dev, run, report)
         checkpoint = starting_point(settings, output, dialogues, dev)
         if RunFolder(output).complete:
             report(f"Complete already: {output}")
@@ -134,11 +132,10 @@ def run_training(
         trainer.recorded = recorded_settings(settings)
         if checkpoint is not None:
             report(f"Resuming from {checkpoint}")
-        before = score(trainer, held_out)
         if checkpoint is None or not restore_finished(trainer, checkpoint):
             trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
         _finish(trainer, settings, backbone, dialogues)
-        trainer.save_finished(output, held_out=compared(held_out, before, score(trainer, held_out)))
+        trainer.save_finished(output)
         if trainer.is_world_process_zero():
             facts = RunFolder(output).report()
             report(
@@ -146,7 +143,6 @@ def run_training(
                 f"{facts['seconds']:.0f} s"
             )
             report(f"{facts['truncation']}; kept: checkpoint '{facts['checkpoint']}'")
-            tell(facts, str(run.backbone), report)
             report(f"Wrote {output}")
         _publish(settings, report)
     return output

@@ -1,10 +1,10 @@
 """Facts about what else is known of a dialogue: it goes along wherever the dialogue goes."""
 
 import pandas as pd
+from talks import to_dataset
 
 from hf_dialemb import load_dialogues
 from hf_dialemb.data import write_jsonl
-from hf_dialemb.data.hub_dataset import to_dataset
 from hf_dialemb.dialogue import Dialogue, Turn, metadata_columns
 
 

@@ -78,7 +78,6 @@ def test_a_file_is_read_without_what_is_malformed(tmp_path, file):
             "OUT",
         ],
         ["corpus", "convert", "FILE", "--output", "OUT.jsonl"],
-        ["corpus", "leakage", "--train", "FILE", "--evaluation", "sample/dev", "--output", "OUT"],
         [
             "corpus",
             "candidates",

@@ -1,6 +1,7 @@
 """What was wrong in silence, or fell, where a Hugging Face user tried it."""
 
 import json
+import pydoc
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from afresh import printed_afresh
 from datasets import Dataset, DatasetDict
 from exports import save
 from peft import LoraConfig, get_peft_model
+from sentence_transformers import SentenceTransformer
 from transformers import AutoModel
 
 import hf_dialemb
@@ -81,6 +83,33 @@ def test_roles_without_turns_are_refused_and_a_model_is_traced(tiny_bert):
     longer = tokenizer(["hello there, my card was stolen"], return_tensors="pt")["input_ids"]
     found = traced(longer, torch.ones_like(longer))["pooler_output"]
     assert torch.allclose(found, model(longer).pooler_output, atol=1e-5)
+
+
+def test_a_model_is_exported_for_batches_of_any_size_up_to_its_limit(tiny_bert):
+    model, tokenizer = Dial2VecModel.from_backbone(tiny_bert)
+    talks = [CHATS[0] * 4, CHATS[1], CHATS[2] * 2]
+    how = {"return_dict": True, "return_tensors": "pt", "padding": True}
+    batches = [tokenizer.apply_chat_template(part, **how) for part in (talks, talks[1:])]
+    given = [{name: batch[name] for name in ("input_ids", "attention_mask")} for batch in batches]
+    sizes = {0: torch.export.Dim.AUTO, 1: torch.export.Dim.AUTO}
+    shapes = {name: sizes for name in given[0]}
+    program = torch.export.export(model.eval(), (), given[0], dynamic_shapes=shapes)
+    for batch in given:
+        found = program.module()(**batch).pooler_output
+        assert torch.allclose(found, model(**batch).pooler_output, atol=1e-5)
+
+
+def test_an_export_says_where_it_cuts_and_cuts_there(tiny_checkpoint, tmp_path):
+    write_checkpoint(*load_checkpoint(str(tiny_checkpoint)), tmp_path)
+    model = SentenceTransformer(str(tmp_path), device="cpu")
+    encoder = load_encoder(str(tiny_checkpoint))
+    assert model.max_seq_length == encoder.module.config.max_tokens
+    long = CHATS[0] * model.max_seq_length
+    np.testing.assert_allclose(model.encode([long]), encoder.encode([long]), atol=1e-5)
+
+
+def test_help_is_a_page():
+    assert len(pydoc.render_doc(hf_dialemb)) < 20_000
 
 
 @pytest.mark.habit("DSE in bfloat16 weights", "trains")

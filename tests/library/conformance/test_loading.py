@@ -97,8 +97,6 @@ def test_commands_take_the_options_of_loading(tiny_bert, tmp_path, printed, caps
         "".join(json.dumps({"id": text, "messages": DIALOGUES[0]}) + "\n" for text in TEXTS)
     )
     printed("embed", calls, "--model", tiny_bert, "--output", vectors, *options)
-    assert main(["topics", str(calls), "--vectors", str(vectors), "--device", "cpu"]) == 2
-    assert "--device: got cpu without a model to load" in capsys.readouterr().err
     for command in ("search", "topics", "flow", "index", "evaluate", "embed"):
         with pytest.raises(SystemExit):
             main([command, "--help"])

@@ -14,12 +14,10 @@ from ...data.published import catalogue
 from ...dialogue import ROLES, Dialogue
 from ...display import counted
 from ...errors import InputError
-from ...storage.files import check_writable, write_json_atomically
+from ...storage.files import check_writable
 from .parser import (
     CONVERSATIONS,
     CORPUS,
-    DATA,
-    READING,
     Command,
     Options,
     conversations,
@@ -34,9 +32,6 @@ from .show import find_dialogue, render_dialogue, turn_lines
 _CHECK = """\
 example: dialemb corpus check calls.csv --columns id=call,role=speaker,content=text
   --roles Agent=assistant"""
-_LEAKAGE = """\
-example: dialemb corpus leakage --train multiwoz/train sgd/train --evaluation multiwoz/test
-  --data-dir data --output leakage.json"""
 _CANDIDATES_OPTIONS: Options = {
     "--num-candidates": {"type": int, "default": 20, "help": "the true one included (default: 20)"},
     "--responses": {
@@ -58,14 +53,6 @@ _CONVERT_OPTIONS: Options = {
 _SHOW_OPTIONS: Options = {
     "--id": {"required": True, "help": "the dialogue's id, or its number as #12"},
     **corpus_options("test"),
-}
-_SETS = {"nargs": "+", "required": True, "metavar": "CORPUS/SPLIT", "help": "sets, or all"}
-_LEAKAGE_OPTIONS: Options = {
-    "--train": _SETS,
-    "--evaluation": _SETS,
-    "--output": {"type": Path, "help": "write the report here (JSON)"},
-    **DATA,
-    **READING,
 }
 
 
@@ -171,19 +158,6 @@ def _show(options: argparse.Namespace) -> None:
     print(render_dialogue(find_dialogue(_dialogues(options), options.id)))
 
 
-def _leakage(options: argparse.Namespace) -> None:
-    from ...data.audit.leakage import find_leakage
-
-    if options.output:
-        check_writable(options.output, *options.train, *options.evaluation)
-    more = named(options, "data_dir") | reading_of(options)
-    report = find_leakage(options.train, options.evaluation, **more)
-    print(report.markdown())
-    if options.output:
-        write_json_atomically(options.output, report.to_json())
-        say(f"Wrote {options.output}")
-
-
 COMMANDS = (
     Command(
         "corpus candidates",
@@ -221,12 +195,5 @@ COMMANDS = (
         "example: dialemb corpus show sgd --data-dir data --id test/1_00000",
         _SHOW_OPTIONS,
         (conversations("corpus"),),
-    ),
-    Command(
-        "corpus leakage",
-        _leakage,
-        "find what evaluation sets and training sets share, exactly or nearly",
-        _LEAKAGE,
-        _LEAKAGE_OPTIONS,
     ),
 )

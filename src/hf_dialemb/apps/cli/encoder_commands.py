@@ -90,8 +90,8 @@ To repeat whole papers, or several at once, see dialemb papers benchmark.
 example: dialemb evaluate --model runs/dial2vec-minilm all-MiniLM-L6-v2 tfidf --corpus sgd"""
 _PUBLISH = """\
 The folder is that of a training, which is exported first and gets a card; or one that dialemb
-export wrote. With --repo-type space a metric's name will do, with --repo-type dataset a folder that
-dialemb papers corpus unify wrote. If it stops, run it again. Log in with 'hf auth login'.
+export wrote. What everybody can see needs a licence and figures, or --private. If it stops, run it
+again. Log in with 'hf auth login'.
 
 example: dialemb publish runs/calls --repo-id org/calls --private"""
 _CARD = """\
@@ -124,7 +124,6 @@ _EVALUATE_OPTIONS: Options = {
         "choices": ["dialogue", "utterances"],
         "help": "of models of texts: read a dialogue at once, or average its utterances",
     },
-    "--vectors": {"type": Path, "help": "also measure vectors that dialemb embed wrote"},
     "--task": {
         "nargs": "+",
         "default": [],
@@ -147,13 +146,11 @@ _EVALUATE_OPTIONS: Options = {
 _EXPORT_OPTIONS: Options = {
     "--model": {"required": True, "help": "folder of the training or a checkpoint"},
     "--output": {"type": Path, "required": True, "help": "folder to write; must not exist yet"},
-    "--dtype": {"choices": ["bf16", "fp16", "fp32"], "help": "precision of the weights"},
     **METHOD,
 }
 _PUBLISH_OPTIONS: Options = {
     "path": {"type": Path, "help": "the folder"},
     "--repo-id": {"required": True, "help": "where to: org/name; created if absent"},
-    "--repo-type": {"default": "model", "help": "model, space or dataset (default: model)"},
     "--private": {"action": "store_true", "help": "create a private repository"},
     "--revision": {"help": "branch, created if absent (default: main)"},
     "--dry-run": {"action": "store_true", "help": "only list the files and what stands in the way"},
@@ -256,11 +253,8 @@ def _evaluate(options: argparse.Namespace) -> None:
     from ...evaluation.evaluating import command_line, evaluate
 
     check_not_read(options.output, options.corpus)
-    more = named(options, "data_dir", "split", "output", "limit", "vectors") | reading_of(options)
-    given = options.model or ([] if options.vectors else [None])
-    models = [chosen_model(options, model) for model in given]
-    if not models:
-        chosen_model(options, None, needed=False)
+    more = named(options, "data_dir", "split", "output", "limit") | reading_of(options)
+    models = [chosen_model(options, model) for model in options.model or [None]]
     print(
         evaluate(
             models,
@@ -283,18 +277,14 @@ def _tasks() -> str:
 def _export(options: argparse.Namespace) -> None:
     from ...hub.export import export
 
-    more = named(options, "dtype")
-    say(f"Wrote {export(options.model, options.output, report=say, **more)}")
+    say(f"Wrote {export(options.model, options.output, report=say)}")
 
 
 def _publish(options: argparse.Namespace) -> None:
-    from ...hub.publishing import publish, push
+    from ...hub.publishing import push
 
     more = named(options, "private", "revision", "dry_run", "include")
-    if options.repo_type == "model":
-        push(options.path, options.repo_id, report=say, **more)
-    else:
-        publish(options.path, options.repo_id, repo_type=options.repo_type, report=say, **more)
+    push(options.path, options.repo_id, report=say, **more)
 
 
 def _card(options: argparse.Namespace) -> None:
@@ -347,11 +337,7 @@ COMMANDS = (
         _EXPORT_OPTIONS,
     ),
     Command(
-        "publish",
-        _publish,
-        "publish a model, a metric or a dataset on the Hub in one commit",
-        _PUBLISH,
-        _PUBLISH_OPTIONS,
+        "publish", _publish, "publish a model on the Hub in one commit", _PUBLISH, _PUBLISH_OPTIONS
     ),
     Command(
         "model card",

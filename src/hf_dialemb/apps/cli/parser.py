@@ -178,17 +178,6 @@ def chosen_model(
     return load_encoder(given, **loading)
 
 
-def model_and_vectors(options: argparse.Namespace, dialogues: Any, corpus: str) -> tuple[str, Any]:
-    """Return the stored vectors of the dialogues with their model, or the chosen model and None."""
-    if not options.vectors:
-        return chosen_model(options, options.model), None
-    from ...encoders.stored_vectors import stored_vectors
-
-    chosen_model(options, None, needed=False)
-    stored = stored_vectors(options.vectors, options.model)
-    return stored.source.model, stored.of_dialogues(dialogues, corpus)
-
-
 def fill_split(options: argparse.Namespace) -> None:
     """Fill in the default split of a corpus; a person's own file is read whole."""
     for name in ("corpus", "file", "input"):

@@ -11,10 +11,10 @@ from .parser import (
     MODEL,
     Command,
     Options,
+    chosen_model,
     conversations,
     corpus_options,
     loaded,
-    model_and_vectors,
     say,
 )
 
@@ -23,7 +23,6 @@ example: dialemb topics january.csv
 then open topics/index.html
 next month: dialemb topics february.csv --from topics"""
 _TOPICS_OPTIONS: Options = {
-    "--vectors": {"type": Path, "help": "vectors from dialemb embed, instead of embedding again"},
     "--topics": {"type": int, "help": "number of topics (default: from the data)"},
     "--names": {"default": "phrases", "help": "phrases, or api:MODEL (default: phrases)"},
     "--from": {
@@ -94,12 +93,11 @@ def _topics_of(options: argparse.Namespace, dialogues: Any, cache: Path, edits: 
         "edits": edits,
     }
     model: str | None = None
-    vectors: Any = None
-    if options.model or options.vectors or not options.earlier:
-        model, vectors = model_and_vectors(options, dialogues, options.input)
+    if options.model or not options.earlier:
+        model = chosen_model(options, options.model)
     if options.earlier:
-        return load_topics(options.earlier, model).update(dialogues, vectors=vectors, **more)
-    return find_topics(dialogues, model, vectors=vectors, topics=options.topics, **more)
+        return load_topics(options.earlier, model).update(dialogues, **more)
+    return find_topics(dialogues, model, topics=options.topics, **more)
 
 
 COMMANDS = (

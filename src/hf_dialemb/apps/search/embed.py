@@ -18,11 +18,13 @@ from ...dialogue import Dialogue
 from ...encoders import Encoder, load_encoder
 from ...encoders.embedding_cache import RememberingEncoder
 from ...encoders.specs import trained_encoder
-from ...encoders.stored_vectors import METADATA, text_digest
+from ...hashing import dialogue_key
 from ...storage.files import check_writable, locked, write_atomically
 from ..files.reading import read_own
 from .stored_turns import record_of
 
+METADATA = b"hf_dialemb"
+"""The key of the record in a file's metadata."""
 SHARD = 2000
 """How many dialogues are embedded and written at once."""
 
@@ -31,7 +33,7 @@ def embed_file(model: str | Encoder, source: Path, output: Path, **options: Any)
     """Embed a file or folder of dialogues into one Parquet file, a row each.
 
     Its columns are ``id``, ``said``, ``metadata`` (JSON) and ``embedding``. The file's metadata
-    hold what `hf_dialemb.encoders.stored_vectors` checks. The source is read as by
+    name the model and its fingerprint. The source is read as by
     `load_dialogues`, with its options. What is embedded lies in ``<output>.parts`` until the file
     is there: a run after a killed one embeds what is missing.
 
@@ -78,7 +80,7 @@ def vector_table(encoder: Encoder, dialogues: Sequence[Dialogue]) -> pa.Table:
     rows = [
         {
             "id": dialogue.id,
-            "said": text_digest(dialogue),
+            "said": dialogue_key(dialogue)[:16],
             # what else is known is JSON, so that all tables have the same columns
             "metadata": json.dumps(dict(dialogue.metadata), ensure_ascii=False),
         }

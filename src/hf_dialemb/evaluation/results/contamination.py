@@ -15,7 +15,6 @@ from ...data import CORPORA, get_corpus
 from ...data.corpus import ALL
 from ...data.corpus_names import is_own
 from ...dialogue import Dialogue
-from ...errors import explained
 from ...hashing import text_key
 from ...storage.pretrained import shipped, shipped_record
 from ...storage.run_folder import RunFolder, read_object
@@ -70,8 +69,7 @@ def sets_behind(model: str) -> frozenset[Set]:
     results: frozenset[Set] = frozenset()
     for run in _runs_of(folder):
         if run.settings_file.is_file():
-            with explained(run.settings_file, RunFolder.REMEDY):
-                results |= learnt_sets(run.settings())
+            results |= learnt_sets(run.settings())
     return results
 
 
@@ -83,8 +81,7 @@ def has_read(model: str, dialogues: Sequence[Dialogue]) -> bool:
     read: set[str] = set()
     for run in _runs_of(_folder_of(model)) if dialogues else ():
         if run.texts_file.is_file():
-            with explained(run.texts_file, RunFolder.REMEDY):
-                read.update(map(str, read_object(run.texts_file, RunFolder.REMEDY)["texts"]))
+            read.update(map(str, read_object(run.texts_file, RunFolder.REMEDY)["texts"]))
     return bool(dialogues) and 2 * sum(text_key(dialogue) in read for dialogue in dialogues) >= len(
         dialogues
     )

@@ -1,12 +1,10 @@
 """Results files: one JSON per run, the source of every table, model card and picture."""
 
 import json
-import math
 import platform
-import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from importlib import metadata
@@ -18,7 +16,7 @@ import numpy as np
 
 from ...data import CORPORA
 from ...data.corpus import ALL
-from ...errors import InputError, explained
+from ...errors import explained
 from ...storage.files import write_text_atomically
 from ...storage.hardware import describe_hardware
 from ..tasks.sampling import mean_interval
@@ -34,7 +32,7 @@ _PACKAGES = (
     "scipy",
     "numpy",
 )
-_RUN_FIELDS = ("command", "config", "seeds", "versions", "commit", "hardware", "seconds")
+_RUN_FIELDS = ("command", "config", "seeds", "versions", "hardware", "seconds")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,10 +70,6 @@ class Row:
     part: bool = False
     tied: tuple[str, ...] = ()
     scores: tuple[float, ...] = field(default=(), repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        if not math.isfinite(self.mean):
-            raise InputError(f"{self.task} {self.metric}: got {self.mean}, expected a finite mean")
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Self:
@@ -179,41 +173,12 @@ def read_results(path: Path | str) -> Results:
 
 def merge_results(several: Sequence[Results]) -> list[Row]:
     """Join rows in the order of their first appearance; of two for one figure the later stays."""
-    check_same_data(several)
     rows = {
         (row.model, *place_of(row), row.quoted_from): row
         for results in several
         for row in results.results
     }
     return list(rows.values())
-
-
-def check_same_data(several: Iterable[Results]) -> None:
-    """Refuse different files of one name, as own files are called without their folder.
-
-    What runs hashed of known corpora may be of another version, and is not compared.
-    """
-    hashes: dict[str, str] = {}
-    for corpus, collected in (item for results in several for item in data_hashes(results)):
-        if corpus not in CORPORA and hashes.setdefault(corpus, collected) != collected:
-            raise InputError(
-                f"{corpus}: got figures of two different files of this name, which nothing tells "
-                "apart; give one of "
-                "them another name and measure it again, or leave one out"
-            )
-
-
-def data_hashes(results: Results) -> Iterator[tuple[str, str]]:
-    """Yield the name of each corpus that a run measured, and its SHA-256."""
-    config = results.run.get("config", {})
-    of_tasks = (item for item in config.values() if isinstance(item, dict))
-    for problem in (config, *config.get("problems", ()), *of_tasks):
-        corpus, collected = (
-            problem.get("corpus") or config.get("corpus"),
-            problem.get("data_sha256"),
-        )
-        if corpus is not None and collected is not None:
-            yield corpus, collected
 
 
 def describe_run(
@@ -223,8 +188,7 @@ def describe_run(
 
     It began when ``time.perf_counter()`` returned ``started``.
 
-    It adds versions of packages, the commit of this package's sources (None outside a checkout),
-    hardware and seconds.
+    It adds versions of packages, hardware and seconds.
     """
     versions = {"python": platform.python_version()}
     for package in _PACKAGES:
@@ -236,20 +200,6 @@ def describe_run(
         "config": dict(config),
         "seeds": list(seeds),
         "versions": versions,
-        "commit": _commit(),
         "hardware": describe_hardware(torch is not None and bool(torch.cuda.is_available())),
         "seconds": round(time.perf_counter() - started, 2),
     }
-
-
-def _commit() -> str | None:
-    # An installed package may lie inside someone else's repository: only a tracked source file
-    # proves that it is ours.
-    file = Path(__file__)
-    git = ["git", "-C", str(file.parent)]
-    tracked = [*git, "ls-files", "--error-unmatch", file.name]
-    try:
-        subprocess.run(tracked, check=True, capture_output=True, timeout=10)
-        return subprocess.check_output([*git, "rev-parse", "HEAD"], text=True, timeout=10).strip()
-    except (OSError, subprocess.SubprocessError):
-        return None

@@ -114,19 +114,6 @@ def context_text(context: Sequence[Turn]) -> str:
     return last_words(text, CONTEXT_WORDS)
 
 
-def rank_candidates(
-    scores: Scores, selections: Sequence[ResponseSelection]
-) -> dict[str, NDArray[np.float64]]:
-    """Return the figures of each set, as `example_scores` does.
-
-    Raise InputError for a set without a correct one.
-    """
-    try:
-        return example_scores(scores, [correct_candidates(selection) for selection in selections])
-    except ValueError as error:
-        raise InputError(f"candidates: {error}") from None
-
-
 def candidate_scores(
     ranker: LoadedRanker, selections: Sequence[ResponseSelection], show_progress: bool = False
 ) -> Scores:

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ... import data
-from ...data import corpus_names
 from ...data.corpus import ALL
 from ...data.corpus_names import is_own
 from ...data.reading_options import ReadingOptions
@@ -64,7 +63,7 @@ class CorpusPart:
     reading: Mapping[str, Any] = field(default_factory=dict)
     is_cut: bool = False  # whether the limit left something out
     # by split; tasks share them
-    loaded: dict[str, list[Dialogue]] = field(default_factory=dict, repr=False)
+    loaded: dict[str, list[Any]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.corpus, str):
@@ -103,18 +102,14 @@ class CorpusPart:
             )
         return self.loaded[chosen]
 
-    def data_hash(self) -> str | None:
-        """Return the digest of the corpus's files or of the dialogues in memory.
-
-        None where there is no file.
-        """
-        if isinstance(self.corpus, str):
-            return corpus_names.data_hash(self.corpus, self.data_dir)
-        return json_key([repr(dialogue) for dialogue in self.corpus])
+    def data_hash(self) -> str:
+        """Return the digest of the items that were loaded."""
+        return json_key(list(map(repr, self.loaded.get(self.split, ()))))
 
     def examples(self) -> list[Any]:
         """Load the items of a corpus of another kind."""
-        return data.load_examples(self.place, self.data_dir, self.split, strict=True)
+        items = data.load_examples(self.place, self.data_dir, self.split, strict=True)
+        return self.loaded.setdefault(self.split, items)
 
     def sample(self, items: Sequence[Item], otherwise: int | None = None) -> list[Item]:
         """Keep as many items as the limit says, or else ``otherwise``, always the same ones."""

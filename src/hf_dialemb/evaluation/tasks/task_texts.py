@@ -55,14 +55,14 @@ def first_words(text: str, count: int) -> str:
 
     A Chinese character counts as a word.
     """
-    words = list(WORD.finditer(text))
-    return text if len(words) <= count else text[: words[count - 1].end()]
+    ends = [word.end() for word in WORD.finditer(text)]
+    return text if len(ends) <= count else text[: ends[count - 1]]
 
 
 def last_words(text: str, count: int) -> str:
     """Keep the end of a text, at most ``count`` words; a Chinese character counts as a word."""
-    words = list(WORD.finditer(text))
-    return text if len(words) <= count else text[words[-count].start() :]
+    starts = [word.start() for word in WORD.finditer(text)]
+    return text if len(starts) <= count else text[starts[-count] :]
 
 
 class Response(NamedTuple):

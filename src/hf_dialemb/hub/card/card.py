@@ -36,6 +36,13 @@ _TASKS = {
 """The Hub's name of the task of each kind of models."""
 
 
+_WIDGET = {
+    "source_sentence": "I need a cheap hotel in the north.",
+    "sentences": ["Is there an inexpensive place to stay?", "My card was stolen!"],
+}
+"""What the Hub's page of an encoder of utterances compares."""
+
+
 def write_card(
     folder: str | Path,
     run: str | Path,
@@ -137,9 +144,11 @@ def recipe(training: Sequence[Mapping[str, Any]]) -> str:
 def _corpus(name: str, split: str, record: Mapping[str, Any]) -> dict[str, str]:
     """Return a corpus with its licence, its terms, its source, and its line in the card."""
     label = escaped(f"{name} {split}".strip())
+    language = ""  # of own files it is not known
     if name in CORPORA:
         known = get_corpus(name)
         terms, licence, source = known.terms, known.licence, known.source
+        language = known.language
     else:
         given = (given for key, given in record["licences"].items() if matches(key, name))
         stated = next(given, {"terms": _NOT_STATED, "licence": _NOT_STATED})
@@ -149,7 +158,7 @@ def _corpus(name: str, split: str, record: Mapping[str, Any]) -> dict[str, str]:
     if source:
         label = f"[{label}]({source})"
     line = f"- {label}: {escaped(licence)}"
-    return {"name": name, "terms": terms, "source": source, "line": line}
+    return {"name": name, "terms": terms, "source": source, "line": line, "language": language}
 
 
 def _card_data(
@@ -168,12 +177,16 @@ def _card_data(
     optional: dict[str, Any] = {
         "datasets": list(dict.fromkeys(source.removeprefix(_HUB_DATASETS) for source in sources)),
         "eval_results": model_index(shown),
+        "language": sorted(filter(None, {corpus["language"] for corpus in corpora})),
     }
     if "research" in terms:
         optional["license"] = "other"
         optional["license_name"] = "research-only"
     elif _NOT_STATED not in terms:
         optional["license"] = "apache-2.0"
+        optional["license_link"] = "https://www.apache.org/licenses/LICENSE-2.0"
+    if model["kind"] == "utterances":
+        optional["widget"] = [_WIDGET]
     if reference and _is_hub_id(reference) and model["method"] != ENSEMBLE:
         optional["base_model"] = reference
         optional["base_model_relation"] = "finetune"

@@ -132,10 +132,6 @@ def _licence(name: str, given: str) -> dict[str, str]:
             f"--corpus-licence {name}={given}: expected NAME=TERMS:LICENCE with terms "
             f"{', '.join(TERMS)}, as in 'calls.jsonl=permissive:CC BY 4.0'"
         )
-    if name in CORPORA:
-        raise InputError(
-            f"--corpus-licence: the licence of {name} is in the catalogue; leave it out"
-        )
     return {"terms": terms, "licence": licence.strip()}
 
 

@@ -6,6 +6,7 @@ folder appears only when it is whole.
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -18,10 +19,9 @@ from pyarrow.parquet import ParquetWriter
 from tqdm.auto import tqdm
 
 from ...data import MissingFilesError, find_source, get_corpus, iterate_dialogues
-from ...data.audit.leakage import EvaluationIndex, build_index
-from ...data.audit.leakage_report import Cleaning
 from ...data.corpus import SPLITS, TERMS, Corpus
 from ...data.labels import UnifiedTurn, clean_label, unified_turn
+from ...data.leakage import EvaluationIndex, build_index
 from ...data.published import sets_at_hand
 from ...dialogue import Dialogue, Turn
 from ...errors import InputError
@@ -120,7 +120,8 @@ def _write_corpus(
     folder: Path,
 ) -> Tally:
     """Write the rows of each split and the paper's files, and count what they hold."""
-    tally, cleaning = Tally(), Cleaning()
+    tally = Tally()
+    left_out: Counter[str] = Counter()
     paper = folder / "json" / corpus.name
     paper.mkdir(parents=True)
     with (paper / "data.json").open("w", encoding="utf-8") as stream:
@@ -128,12 +129,12 @@ def _write_corpus(
         for split in splits:
             dialogues = read(corpus.name, split=split)
             if split == SPLITS[0]:
-                dialogues = index.clean(dialogues, cleaning)
+                dialogues = index.clean(dialogues, left_out)
             rows = _rows(corpus.name, split, dialogues, tally, stream)
             _write_rows(rows, folder / split / f"{corpus.name}.parquet")
         stream.write(f'}}, "stats": {json.dumps(tally.stats)}}}\n')
     tally.counters["counts"].update(
-        excluded_dialogues=cleaning.removed_dialogues, excluded_turns=cleaning.removed_turns
+        excluded_dialogues=left_out["dialogues"], excluded_turns=left_out["turns"]
     )
     (paper / "stats.json").write_text(json.dumps(tally.stats, indent=2) + "\n", encoding="utf-8")
     return tally

@@ -16,14 +16,16 @@ from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from ...data import CORPORA
-from ...data.examples import read_candidates
+from ...data.examples import ResponseSelection, read_candidates
 from ...dialogue import Dialogue
 from ...evaluation.evaluating import command_line
 from ...evaluation.results.rows import Results, Row, describe_run, rows_of, write_results
 from ...evaluation.tasks import next_utterance_task
 from ...evaluation.tasks.task import percentage
+from ...evaluation.tasks.task_texts import correct_candidates
 from ...methods import get_method
 from ...methods.ranker import LoadedRanker, load_ranker
+from ...metrics.next_utterance import example_scores
 from ...storage.files import write_text_atomically
 from ...storage.run_folder import BASELINE, CHECKPOINTS, GRANULARITIES, SEEDS, RunFolder
 from ...training.arguments import make_settings
@@ -149,18 +151,25 @@ def _rank(
     for name, members in systems.items():
         scored = [scores[id(member)] for member in members]
         averaged = next_utterance_task.averaged([member.scores for member in scored])
-        ranks[name] = next_utterance_task.rank_candidates(averaged, selections)
+        ranks[name] = _ranks(averaged, selections)
         rows += _figures(name, plan, ranks[name])
         if len(members) > 1 and _embeds(members):
             cosines = zip(*(member.cosines or () for member in scored), strict=True)
             means = [np.mean(several, axis=0) for several in cosines]
-            by_vectors = next_utterance_task.rank_candidates(means, selections)
+            by_vectors = _ranks(means, selections)
             rows += _figures(f"{name}, by its vectors", plan, by_vectors)
     comparisons = []
     for metric in ("mrr", "hits1"):
         values = {name: ranks[name][metric] for name in names.values()}
         comparisons += _compared(names, next_utterance_task.NAME, metric, values)
     return rows, comparisons
+
+
+def _ranks(
+    scores: next_utterance_task.Scores, selections: Sequence[ResponseSelection]
+) -> dict[str, NDArray[np.float64]]:
+    """Return the figures of each candidate set."""
+    return example_scores(scores, [correct_candidates(selection) for selection in selections])
 
 
 def _figures(

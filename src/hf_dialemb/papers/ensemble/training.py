@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from ...data.examples import draw_candidates, read_candidates, write_candidates
+from ...encoders.specs import find_encoder
 from ...errors import InputError
 from ...methods.method import Method
 from ...methods.multi_granularity import MultiGranularityModel
+from ...methods.ranker import load_ranker
 from ...storage.files import check_writable, locked, write_json_atomically
 from ...storage.run_folder import BASELINE, CHECKPOINTS, GRANULARITIES, SEEDS, RunFolder
 from ...training.arguments import read_recipe
-from ...training.data import response_vectors, similarity_ranker, weights_digest
 from ...training.dialogues import training_dialogues
 from ...training.training_record import check_same_data
 from .plan import CANDIDATE_SEED, EnsemblePlan
@@ -34,18 +35,16 @@ def train_ensemble(plan: EnsemblePlan, report: Callable[[str], None]) -> dict[st
     """
     method = plan.method()
     if plan.similarity is not None:
-        similarity_ranker(plan.similarity)
+        load_ranker(plan.similarity).model.check_embeds()
     check_writable(plan.output / "results.json")
     with locked(plan.output, "choose another --output"):
         for split in ("dev", "test"):
             _draw(plan, split, report)
         trained = all(is_complete(plan, name) for name in plan.members())
-        # refuses too few of them before anything is trained
-        responses = [] if trained else _responses(plan, method)
+        if not trained:  # refuses too few responses before anything is trained
+            _check_responses(plan, method)
         carry_out(plan, BASELINE, report)
         checkpoints = best_checkpoints(plan.run(BASELINE), plan.size)
-        if not trained:
-            response_vectors(responses, plan.granularity_model(), report)
         for name in (*plan.members(), *plan.seeds()[1:]):
             carry_out(plan, name, report)
         members = {
@@ -150,18 +149,14 @@ def _listed(settings: dict[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in settings.items())
 
 
-def _responses(plan: EnsemblePlan, method: Method) -> list[str]:
-    """List the training responses that granularities are made of."""
+def _check_responses(plan: EnsemblePlan, method: Method) -> None:
+    """Refuse too few training responses for granularities, and others than complete runs had."""
     settings = plan.settings(plan.members()[0])
     dialogues = training_dialogues(settings.run, method, settings.sample_seed, lambda line: None)
     for name in (*plan.seeds(), *plan.members()):
         if is_complete(plan, name):
             check_same_data(plan.run(name), dialogues)
-    examples: Any = method.examples(
-        dialogues, method.config_class(**settings.method), settings.training.seed
-    )
-    texts: list[str] = examples.response_texts
-    return texts
+    method.examples(dialogues, method.config_class(**settings.method), settings.training.seed)
 
 
 def assemble(folder: Path, members: Sequence[Path], report: Callable[[str], None]) -> None:
@@ -169,7 +164,7 @@ def assemble(folder: Path, members: Sequence[Path], report: Callable[[str], None
     file, kept = folder / "model.safetensors", RunFolder(folder).members_file
     names = [member.relative_to(folder.parent).as_posix() for member in members]
     made_of = [
-        {"run": name, "weights": weights_digest(member)}
+        {"run": name, "weights": find_encoder(str(member)).fingerprint}
         for name, member in zip(names, members, strict=True)
     ]
     if (

@@ -30,7 +30,7 @@ from ...methods.ranker import (
     RankingExample,
     RankingExamples,
     candidates_of,
-    remembered_ids,
+    ids_of,
     with_candidates,
 )
 from ...methods.vocabulary import WordRanker
@@ -310,14 +310,14 @@ def collate(
     count.unit = "contexts and responses"
     texts = candidates_of(examples)
     spoken = [turn.content for example in examples for turn in example.context]
-    tokens = remembered_ids([*spoken, *texts], tokenizer)
+    tokens = ids_of([*spoken, *texts], tokenizer)
     contexts = [[tokens[turn.content] for turn in example.context] for example in examples]
     kept = [_last_words(turns, config) for turns in contexts]
     responses = [tokens[text][-config.max_response_tokens :] for text in texts]
     for before, after in zip(contexts, kept, strict=True):
-        count.add(sum(map(len, before)), sum(map(len, after)), not any(before))
+        count.add(sum(map(len, before)), sum(map(len, after)))
     for text, response in zip(texts, responses, strict=True):
-        count.add(len(tokens[text]), len(response), not tokens[text])
+        count.add(len(tokens[text]), len(response))
     width = max([1, *map(len, kept)])
     absent: list[list[int]] = [[]]
     turns = [turn for context in kept for turn in (*absent * (width - len(context)), *context)]

@@ -45,9 +45,8 @@ def speaker_vectors(
     encoder: Encoder, dialogues: Sequence[Dialogue]
 ) -> Mapping[str, NDArray[np.float32]]:
     """Embed both speakers of N dialogues: by setting one vector per dialogue, ``(N, D)``."""
-    result = ask_encoder(encoder, "encode_speakers", lambda encode: encode(dialogues))
-    if result is not None:
-        vectors, _ = result
+    vectors = ask_encoder(encoder, "encode_speakers", lambda encode: encode(dialogues))
+    if vectors is not None:
         rows = np.arange(len(dialogues))
         return {
             setting: vectors[rows, [ROLES.index(dialogue.roles[place]) for dialogue in dialogues]]

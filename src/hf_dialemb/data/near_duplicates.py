@@ -19,7 +19,6 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,26 +37,6 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _DENSE = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
 
 Hashes = NDArray[np.uint64]
-
-
-DIALOGUE, UTTERANCE = "dialogue", "utterance"
-"""Levels of a leak."""
-
-
-class Leak(NamedTuple):
-    """A part of an evaluation set in a training dialogue.
-
-    The similarity of equal texts is 1.0. Of near duplicates it is the share of the smaller
-    dialogue's own shingles that the other has, or the Jaccard similarity of the utterances'
-    shingles.
-    """
-
-    evaluation: str  # the evaluation set
-    id: str  # of the dialogue or utterance there
-    level: str  # `DIALOGUE` or `UTTERANCE`
-    exact: bool  # equal, and not only nearly
-    similarity: float
-    turn: int | None = None  # position in the training dialogue; None if the whole dialogue leaks
 
 
 class _Kept(dict[int, int | None]):
@@ -128,24 +107,21 @@ class Dialogues:
     """The dialogues of evaluation sets, in which equal and nearly equal ones are looked up."""
 
     def __init__(self) -> None:
-        self._names: list[str] = []
-        self._ids: list[str] = []
+        self._exact: set[int] = set()
         self._sets: list[int] = []  # of each dialogue, the position of its evaluation set
         self._own: list[Hashes] = []  # of each dialogue
         self._common: list[Hashes] = []  # of each evaluation set
-        self._exact: dict[int, dict[str, str]] = {}
         self._tables: tuple[_ShingleTable, _ShingleTable] | None = None
 
     def __len__(self) -> int:
-        return len(self._ids)
+        return len(self._own)
 
-    def add(self, evaluation: str, texts: Iterable[tuple[str, str]]) -> None:
-        """Add an evaluation set: pairs of a dialogue's id and its text as `comparable` gives it."""
+    def add(self, texts: Iterable[str]) -> None:
+        """Add an evaluation set: the texts of its dialogues, as `comparable` gives them."""
         parts = [np.empty(0, np.uint64)]
-        for identifier, text in texts:
-            _keep_first(self._exact.setdefault(content_hash(text), {}), evaluation, identifier)
-            self._ids.append(identifier)
-            self._sets.append(len(self._names))
+        for text in texts:
+            self._exact.add(content_hash(text))
+            self._sets.append(len(self._common))
             parts.append(shingles_of(text, _DIALOGUE_LENGTH))
         keys, places, owners = np.unique(
             np.concatenate(parts), return_inverse=True, return_counts=True
@@ -153,21 +129,14 @@ class Dialogues:
         is_own = np.split(owners[places] <= MOST_OWNERS, np.cumsum([len(part) for part in parts]))
         self._own += [part[own] for part, own in zip(parts, is_own, strict=False)][1:]
         self._common.append(keys[owners > MOST_OWNERS])
-        self._names.append(evaluation)
         self._tables = None
 
-    def find(self, text: str, near: bool) -> list[Leak]:
-        """Return of each evaluation set the equal dialogue or, with ``near``, the nearest."""
-        leaks: dict[str, Leak] = {}
-        for share, row in self._near(text) if near else ():
-            name = self._names[self._sets[row]]
-            leaks.setdefault(name, Leak(name, self._ids[row], DIALOGUE, False, share))
-        for name, identifier in self._exact.get(content_hash(text), {}).items():
-            leaks[name] = Leak(name, identifier, DIALOGUE, True, 1.0)
-        return list(leaks.values())
-
-    def _near(self, text: str) -> list[tuple[float, int]]:
-        """Return the shares and the rows of near dialogues, the nearest first."""
+    def holds(self, text: str, near: bool) -> bool:
+        """Return whether one of the dialogues equals a text or, with ``near``, nearly does."""
+        if content_hash(text) in self._exact:
+            return True
+        if not near:
+            return False
         if self._tables is None:
             self._tables = _ShingleTable(self._own), _ShingleTable(self._common)
         own, common = self._tables
@@ -176,9 +145,7 @@ class Dialogues:
         rows = np.flatnonzero(shared >= LEAST_SHARED)
         others = len(shingles) - common.shared(shingles)[np.array(self._sets)[rows]]
         shares = shared[rows] / np.minimum(others, own.sizes[rows])
-        near = shares >= DIALOGUE_THRESHOLD
-        pairs = zip(shares[near].tolist(), rows[near].tolist(), strict=True)
-        return sorted(pairs, key=lambda pair: (-pair[0], self._ids[pair[1]]))
+        return bool((shares >= DIALOGUE_THRESHOLD).any())
 
 
 class Utterances:
@@ -188,46 +155,28 @@ class Utterances:
     """
 
     def __init__(self) -> None:
-        # of each distinct text, from the evaluation set to the id there
-        self._places: dict[str, dict[str, str]] = {}
-        self._texts: list[str] = []  # of the rows of the table
+        self._texts: set[str] = set()
         self._table: _ShingleTable | None = None
-        self.find = lru_cache(_REMEMBERED)(self._find)  # common texts soon come again
+        self.holds = lru_cache(_REMEMBERED)(self._holds)  # common texts soon come again
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._texts)
 
-    def add(self, evaluation: str, identifier: str, text: str) -> None:
+    def add(self, text: str) -> None:
         """Add an utterance, as `comparable` gives it."""
-        _keep_first(self._places.setdefault(text, {}), evaluation, identifier)
+        self._texts.add(text)
         self._table = None
-        self.find.cache_clear()
+        self.holds.cache_clear()
 
-    def _find(self, text: str) -> tuple[Leak, ...]:
-        """Return the equal or else the nearest utterance of each evaluation set, sorted by set.
-
-        Of several, the one whose id comes first is returned.
-        """
+    def _holds(self, text: str) -> bool:
+        """Return whether one of the utterances equals a text, or nearly does."""
+        if text in self._texts:
+            return True
         if self._table is None:
-            self._texts = list(self._places)
             self._table = _ShingleTable(
                 [shingles_of(other, _UTTERANCE_LENGTH) for other in self._texts]
             )
         shingles = shingles_of(text, _UTTERANCE_LENGTH)
         shared = self._table.shared(shingles)
         similarities = shared / (self._table.sizes + len(shingles) - shared)
-        best: dict[str, tuple[bool, float, str]] = {}
-        for row in np.flatnonzero(similarities >= UTTERANCE_THRESHOLD):
-            other = self._texts[row]
-            for evaluation, identifier in self._places[other].items():
-                match = (other != text, -float(similarities[row]), identifier)
-                best[evaluation] = min(match, best.get(evaluation, match))
-        return tuple(
-            Leak(name, identifier, UTTERANCE, not differs, -distance)
-            for name, (differs, distance, identifier) in sorted(best.items())
-        )
-
-
-def _keep_first(places: dict[str, str], evaluation: str, identifier: str) -> None:
-    """Keep of each evaluation set the id that comes first."""
-    places[evaluation] = min(identifier, places.get(evaluation, identifier))
+        return bool((similarities >= UTTERANCE_THRESHOLD).any())

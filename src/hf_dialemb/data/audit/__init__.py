@@ -1,1 +1,0 @@
-"""Audits of corpora: counts, pictures, and leakage between them."""
