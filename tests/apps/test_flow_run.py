@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from contextlib import suppress
 from pathlib import Path
 
@@ -42,25 +41,15 @@ def made(tmp_path_factory, sample_dialogues, tiny_bert):
 
 
 @pytest.fixture
-def calls(made, tmp_path):
-    return shutil.copytree(made / "calls", tmp_path / "calls")
-
-
-@pytest.fixture
-def flow(made, tmp_path):
-    return shutil.copytree(made / "flow", tmp_path / "flow")
-
-
-@pytest.fixture
 def model(tiny_bert, tmp_path):
     """The words for a flow by a model in the folder of this test."""
     return ["--model", tiny_bert, "--output", tmp_path / "flow"]
 
 
-def test_a_folder_of_transcripts_becomes_a_page(model, flow, made, calls, capsys):
-    assert {path.name for path in flow.iterdir()} == FILES
-    shutil.rmtree(flow)
+def test_a_folder_of_transcripts_becomes_a_page(model, made, tmp_path, capsys):
+    calls, flow = made / "calls", tmp_path / "flow"
     run(calls, *model)
+    assert {path.name for path in flow.iterdir()} == FILES
     printed = capsys.readouterr().out
     assert printed.startswith("20 dialogues, ")
     assert "Main path, as in " in printed

@@ -119,7 +119,7 @@ def _scope(words: list[str]) -> dict[str, Any]:
 
 def _index_of(options: argparse.Namespace) -> TurnIndex:
     """Return the index that is asked, or one of the turns of a corpus."""
-    from ..search.search import kept_index, numbered
+    from ..search.search import index_of, kept_index
     from ..search.turn_index import TurnIndex
 
     if options.index:
@@ -127,9 +127,7 @@ def _index_of(options: argparse.Namespace) -> TurnIndex:
     model, reading = chosen_model(options, options.model, "turn"), reading_of(options)
     if Path(options.corpus).is_file():
         return kept_index(Path(options.corpus), model, **reading)
-    index = TurnIndex(encoder=model)
-    index.add(numbered(loaded(options, options.corpus)))
-    return index
+    return index_of(loaded(options, options.corpus), model)
 
 
 def _index(options: argparse.Namespace) -> None:

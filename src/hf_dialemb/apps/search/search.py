@@ -36,9 +36,7 @@ def search(
         whole: Whether dialogues are wanted, each by its best turn.
         **reading: How files are read, as in `load_dialogues`.
     """
-    index = TurnIndex(encoder=encoder)
-    index.add(numbered(load_dialogues(dialogues, **reading)))
-    return index.search(query, top, whole=whole)
+    return index_of(load_dialogues(dialogues, **reading), encoder).search(query, top, whole=whole)
 
 
 def kept_index(path: Path, encoder: str | Encoder, **reading: Any) -> TurnIndex:
@@ -51,12 +49,14 @@ def kept_index(path: Path, encoder: str | Encoder, **reading: Any) -> TurnIndex:
     name = hashlib.sha256(json.dumps([*decides, reading], sort_keys=True).encode()).hexdigest()
     folder = Path(HF_HOME) / "hf_dialemb" / f"{name[:32]}.memory"
     if not folder.exists():
-        index = TurnIndex(encoder=encoder)
-        index.add(numbered(load_dialogues(path, **reading)))
-        index.save(folder)
+        index_of(load_dialogues(path, **reading), encoder).save(folder)
     return TurnIndex(folder, encoder)
 
 
-def numbered(dialogues: Sequence[Dialogue]) -> list[Dialogue]:
-    """Return dialogues, those without ids called by their numbers, such as ``#12``."""
-    return [replace(item, id=item.id or f"#{number}") for number, item in enumerate(dialogues, 1)]
+def index_of(dialogues: Sequence[Dialogue], encoder: Any) -> TurnIndex:
+    """Return an index in memory; dialogues without ids are called by their numbers, as ``#12``."""
+    index = TurnIndex(encoder=encoder)
+    index.add(
+        [replace(item, id=item.id or f"#{number}") for number, item in enumerate(dialogues, 1)]
+    )
+    return index
