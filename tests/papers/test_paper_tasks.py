@@ -248,7 +248,7 @@ def test_map_and_mrr_of_a_corpus_with_intents(tmp_path):
 @pytest.fixture
 def scored(monkeypatch):
     def give(pairs):
-        monkeypatch.setattr("hf_dialemb.data.load_examples", lambda *_, **__: pairs)
+        monkeypatch.setattr(sentences, "load_examples", lambda *_, **__: pairs)
         return sentences.load_scored_pairs(CorpusPart("jddc_sts"))
 
     return give

@@ -150,27 +150,23 @@ def _write_texts(folder: RunFolder, dialogues: Sequence[Dialogue]) -> None:
     write_json_atomically(folder.texts_file, {"texts": texts})
 
 
-def check_same_data(output: Path, dialogues: Sequence[Dialogue]) -> None:
-    """Raise InputError unless a run was trained on these dialogues."""
-    check_same(RunFolder(output).data_file, _described(dialogues), "a run")
-
-
 def _decisive_data(
     run: RunArguments, dialogues: Sequence[Dialogue], dev: Sequence[Dialogue]
 ) -> dict[str, Any]:
     """Describe the inputs that decide the last weights, beside the settings."""
     # processes share the batches of a step
-    data = {"num_processes": PartialState().num_processes, **_described(dialogues)}
+    data = {"num_processes": PartialState().num_processes, **described(dialogues)}
     if run.dev_candidates is not None and Path(run.dev_candidates).is_file():
         data["dev_sha256"] = sha256(Path(run.dev_candidates))
     elif dev:
-        data["dev_sha256"] = _described(dev)["sha256"]
+        data["dev_sha256"] = described(dev)["sha256"]
     if run.granularity_model is not None:
         data["granularity_model_sha256"] = find_encoder(run.granularity_model).fingerprint
     return data
 
 
-def _described(dialogues: Sequence[Dialogue]) -> dict[str, Any]:
+def described(dialogues: Sequence[Dialogue]) -> dict[str, Any]:
+    """Return the number and the digest of dialogues, which a resumed run must share."""
     digest = json_key([dialogue.to_json() for dialogue in dialogues])
     return {"dialogues": len(dialogues), "sha256": digest}
 

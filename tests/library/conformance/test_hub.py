@@ -109,4 +109,5 @@ def test_a_push_without_a_network_is_one_sentence(published, tmp_path, refused):
     (folder / "README.md").write_text("# A model\n")
     with hub_of_this_process(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
-        assert "network" in refused("publish", folder, "--repo-id", "org/calls", code=1)
+        words = "publish", folder, "--repo-id", "org/calls", "--private"
+        assert "network" in refused(*words, code=1)

@@ -106,11 +106,6 @@ class CorpusPart:
         """Return the digest of the items that were loaded."""
         return json_key(list(map(repr, self.loaded.get(self.split, ()))))
 
-    def examples(self) -> list[Any]:
-        """Load the items of a corpus of another kind."""
-        items = data.load_examples(self.place, self.data_dir, self.split, strict=True)
-        return self.loaded.setdefault(self.split, items)
-
     def sample(self, items: Sequence[Item], otherwise: int | None = None) -> list[Item]:
         """Keep as many items as the limit says, or else ``otherwise``, always the same ones."""
         kept = fixed_sample(items, otherwise if self.limit is None else self.limit)

@@ -19,10 +19,10 @@ from ...methods.method import Method
 from ...methods.multi_granularity import MultiGranularityModel
 from ...methods.ranker import load_ranker
 from ...storage.files import check_writable, locked, write_json_atomically
-from ...storage.run_folder import BASELINE, CHECKPOINTS, GRANULARITIES, SEEDS, RunFolder
+from ...storage.run_folder import BASELINE, CHECKPOINTS, GRANULARITIES, SEEDS, RunFolder, check_same
 from ...training.arguments import read_recipe
 from ...training.dialogues import training_dialogues
-from ...training.training_record import check_same_data
+from ...training.training_record import described
 from .plan import CANDIDATE_SEED, EnsemblePlan
 
 _ERROR = "dialemb: error: "
@@ -155,7 +155,7 @@ def _check_responses(plan: EnsemblePlan, method: Method) -> None:
     dialogues = training_dialogues(settings.run, method, settings.sample_seed, lambda line: None)
     for name in (*plan.seeds(), *plan.members()):
         if is_complete(plan, name):
-            check_same_data(plan.run(name), dialogues)
+            check_same(RunFolder(plan.run(name)).data_file, described(dialogues), "a run")
     method.examples(dialogues, method.config_class(**settings.method), settings.training.seed)
 
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import pearsonr, spearmanr
 
+from ...data import load_examples
 from ...dialogue import Dialogue
 from ...encoders import Encoder
 from ...errors import InputError
@@ -40,9 +41,15 @@ class Ranking(NamedTuple):
     relevant: int
 
 
+def _examples(part: CorpusPart) -> list[Any]:
+    """Load the items of a corpus of another kind."""
+    items = load_examples(part.place, part.data_dir, part.split, strict=True)
+    return part.loaded.setdefault(part.split, items)
+
+
 def load_scored_pairs(part: CorpusPart) -> Problem:
     """Load pairs of sentences that people scored (DialogueCSE, section 5.1.2)."""
-    pairs = part.sample([pair for pair in part.examples() if pair.score is not None])
+    pairs = part.sample([pair for pair in _examples(part) if pair.score is not None])
     scores = [pair.score for pair in pairs]
     if len(set(scores)) < 2:
         raise part.error(
@@ -93,7 +100,7 @@ def load_rankings(part: CorpusPart) -> Problem:
     """Load sentences with candidates to rank."""
     config: dict[str, Any] = {}
     if part.kind == "retrieval":
-        queries = part.examples()
+        queries = _examples(part)
     else:
         queries = retrieval_queries(part.dialogues())
         config = {"sentences": SENTENCES, "hits": HITS}
