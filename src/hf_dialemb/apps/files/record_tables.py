@@ -308,7 +308,7 @@ def _beside(
     if thread is not None and threads[str(thread)] > 1:
         group = thread
     if has_replies and group is None and not is_grouped:
-        group = value_at(flat, IDS) or f"post {id(flat)}"
+        group = value_at(flat, IDS) or value_at(flat, layout.text)
     return {} if group is None else {"group": str(group).rpartition("/conversations/")[2]}
 
 

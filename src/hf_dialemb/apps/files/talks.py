@@ -140,6 +140,8 @@ def _in_turn(texts: list[str], speakers: Any) -> Iterator[Message]:
         yield {"role": who, "content": text, "name": name, "raw": [text]}
 
 
-def _transcribed(text: str) -> list[Message]:
+def _transcribed(text: str) -> Iterator[Message]:
     lines = (plain_text(text) if "<" in text else text).splitlines()
-    return [{**message, "raw": [text]} for message in draft_of_text("", lines).messages]
+    for message in draft_of_text("", lines).messages:
+        inner = {field: value for field, value in message.items() if field != "place"}
+        yield {**inner, "raw": [text]}
