@@ -48,7 +48,7 @@ def _run(options: argparse.Namespace) -> None:
 
     output = _checked_output(options)
     dialogues = loaded(options, options.input)
-    check_writable(output / PAGE, options.input, options.vectors or "")
+    check_writable(output / PAGE, options.input)
     if options.compare:
         parts_of(dialogues, options.compare)  # before all that takes longer
     edits = read_edits(output / EDITS) if (output / EDITS).is_file() else NO_EDITS
