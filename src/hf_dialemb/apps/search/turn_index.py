@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +62,11 @@ class TurnIndex(StoredTurns):
                 raise InputError(f"index {path}: no such index; {made_by}")
             encoder, folder = path, None
         super().__init__(folder, None if encoder is None else _looked_up(encoder))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Open the index of a folder."""
+        return cls(path)
 
     def save(self, path: str | Path) -> None:
         """Write the index into a new folder, whole or not at all."""
