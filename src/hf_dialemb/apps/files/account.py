@@ -95,7 +95,8 @@ def texts_in(value: Any, path: str) -> Iterator[tuple[str, str]]:
     if isinstance(value, str):
         yield path, value
     elif isinstance(value, Mapping):
-        for name, inner in value.items():
+        named = ((name, inner) for name, inner in value.items() if name is not None)
+        for name, inner in named:  # under None is what is wrong with a row
             yield from texts_in(inner, f"{path}.{name}" if path else str(name))
     elif isinstance(value, list):
         for inner in value:
