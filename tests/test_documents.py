@@ -70,7 +70,7 @@ def parsers():
 @cache
 def settings():
     """The options that a training takes beside those of its parser."""
-    from hf_dialemb.training.arguments import describe_settings
+    from hf_dialemb.apps.cli.encoder_commands import describe_settings
 
     return set(re.findall(r"^ *(?:--)?(\w+)", describe_settings(), re.M))
 

@@ -7,9 +7,8 @@ A dialogue in a file is a JSON object: ``{"id": "...", "messages": [{"role": "us
 values.
 """
 
-import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Self
@@ -211,30 +210,6 @@ class Dialogue:
             "messages": messages,
             **{name: value for name, value in labels.items() if value},
         }
-
-
-def metadata_columns(
-    dialogues: Sequence[Dialogue], others: Collection[str] = ()
-) -> dict[str, list[Any]]:
-    """Return the metadata as columns of a table, with None where a dialogue has no such value.
-
-    The values of a column have one type: texts, numbers, booleans or lists of texts. A name that
-    ``others`` has too begins with ``metadata_``.
-    """
-    columns = {}
-    for name in dict.fromkeys(name for dialogue in dialogues for name in dialogue.metadata):
-        values = [dialogue.metadata.get(name) for dialogue in dialogues]
-        kinds = {type(value) for value in values if value is not None}
-        if len(kinds) > 1 and not kinds <= {int, float}:
-            values = [
-                value if value is None or isinstance(value, str) else json.dumps(value)
-                for value in values
-            ]
-        plain_name = re.sub(r"[.`]", "_", name)  # a dot leads to a field of a column
-        # databases have own columns such as _rowid
-        taken = plain_name.lower() in others or plain_name[:1] in ("", "_")
-        columns[f"metadata_{plain_name}" if taken else plain_name] = values
-    return columns
 
 
 def plain(text: str) -> str:

@@ -10,9 +10,9 @@ from talks import to_dataset
 
 from hf_dialemb.apps.cli import main
 from hf_dialemb.apps.flow.flow_folder import read_flow
+from hf_dialemb.apps.pages.spreadsheets import replaced_together
 from hf_dialemb.data import write_jsonl
 from hf_dialemb.dialogue import Dialogue, Turn
-from hf_dialemb.storage.files import replaced_together
 
 FILES = {"index.html", "flow.json", "utterances.parquet", "centroids.safetensors", "cache"}
 

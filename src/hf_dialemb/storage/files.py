@@ -2,8 +2,7 @@
 
 import json
 import os
-import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
@@ -48,17 +47,6 @@ def appearing_whole(output: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def replaced_together(folder: Path, names: Iterable[str]) -> Iterator[Path]:
-    """Yield a place for files that replace those of these names in a folder, if nothing fails."""
-    with working_folder(folder / "files") as place:
-        yield place
-        for name in names:
-            (folder / name).unlink(missing_ok=True)
-        for file in place.iterdir():
-            file.replace(folder / file.name)
-
-
-@contextmanager
 def locked(folder: Path, remedy: str) -> Iterator[None]:
     """Make a folder and keep other runs out of it; delete it again if it stays empty."""
     from filelock import FileLock, Timeout
@@ -100,19 +88,6 @@ def check_writable(path: Path, *sources: str | Path) -> None:
         raise InputError(
             f"output '{path}': the folder {parent} cannot be written; choose another folder"
         )
-
-
-def check_regular(*names: object) -> None:
-    """Refuse pipes and devices among words that may name files: reading them might never end."""
-    for name in names:
-        try:
-            mode = Path(str(name)).stat().st_mode
-        except (OSError, ValueError):
-            continue
-        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-            raise InputError(
-                f"{name}: got a pipe or a device, expected a file; save what it gives into one"
-            )
 
 
 # what of a folder of conversations is read

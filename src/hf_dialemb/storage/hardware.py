@@ -8,9 +8,6 @@ from pathlib import Path
 
 from ..errors import InputError
 
-# times that a waiting thread looks for work before it sleeps: some tens of microseconds in all
-SPINS = 4000
-
 
 def describe_hardware(gpu: bool) -> str:
     """Name the GPUs, such as ``"1 x NVIDIA H100"``, or without ``gpu`` the processor."""
@@ -23,22 +20,6 @@ def describe_hardware(gpu: bool) -> str:
         r"^model name\s*: (.+)$", info.read_text("utf-8") if info.is_file() else "", re.MULTILINE
     )
     return f"{[*names, platform.processor() or platform.machine()][0]}, {os.cpu_count()} cores"
-
-
-def let_waiting_threads_sleep() -> None:
-    """Make threads that wait for one another sleep after a short spin, and leave cores to others.
-
-    Sets ``GOMP_SPINCOUNT`` and ``KMP_BLOCKTIME``, unless the user has set them or
-    ``OMP_WAIT_POLICY``. Call it before torch is imported, which reads them then. Results stay the
-    same, bit for bit.
-
-    Threads that sleep at once wake late: on an idle machine, a step of many short products then
-    takes up to half as long again. `SPINS` cost it a twentieth; beside a busy process, it keeps two
-    fifths of its rate.
-    """
-    if "OMP_WAIT_POLICY" not in os.environ:
-        os.environ.setdefault("GOMP_SPINCOUNT", str(SPINS))
-        os.environ.setdefault("KMP_BLOCKTIME", "0")
 
 
 def multiplies_bfloat16() -> bool:

@@ -1,6 +1,5 @@
 """The door of settings: named values, recipes and the words of a command line become `Settings`."""
 
-import argparse
 import dataclasses
 import inspect
 import json
@@ -14,7 +13,7 @@ import yaml
 from transformers import HfArgumentParser, PreTrainedConfig
 
 from ..errors import InputError, nearest, unknown_name
-from ..methods import METHODS, get_method, register
+from ..methods import get_method, register
 from ..methods.config import own_settings
 from .settings import RunArguments, Settings, TrainingSettings
 
@@ -35,10 +34,11 @@ _ALIASES = {
 """Names that other programs give to a setting."""
 
 
-class _Parser(HfArgumentParser):
+class SettingsParser(HfArgumentParser):
     """A parser of dataclasses that raises InputError instead of ending the program."""
 
     def error(self, message: str) -> NoReturn:
+        """Raise InputError with the parser's message."""
         raise InputError(f"{message.removeprefix('argument ')}; correct it")
 
 
@@ -59,8 +59,12 @@ def make_settings(values: Mapping[str, Any], recipe: str | Path | None = None) -
     if name.endswith(".py"):
         register(name)
     method = get_method(name)
-    parts: list[Any] = [_parsed(RunArguments), _parsed(method.config_class), TrainingSettings]
-    parser = _Parser(parts, add_help=False, allow_abbrev=False)
+    parts: list[Any] = [
+        parsed_settings(RunArguments),
+        parsed_settings(method.config_class),
+        TrainingSettings,
+    ]
+    parser = SettingsParser(parts, add_help=False, allow_abbrev=False)
     words: list[str] = []
     for name, value in values.items():
         if value is None or value == []:
@@ -86,7 +90,7 @@ def _word(value: object) -> str:
     return str(value.value if isinstance(value, Enum) else value)
 
 
-def _parsed(settings: Any) -> Any:
+def parsed_settings(settings: Any) -> Any:
     """Make a dataclass of the settings that users may set, with help from docstrings."""
     hints = setting_types(settings)
     names = own_settings(settings)
@@ -179,14 +183,3 @@ def _unknown_setting(name: str, known: set[str]) -> InputError:
     return InputError(
         f"Unknown setting '{name}'.{suggestion} `dialemb train --list-settings` lists them."
     )
-
-
-def describe_settings() -> str:
-    """List every setting with its default and meaning, for ``dialemb train --list-settings``."""
-    parts = {"the run": _parsed(RunArguments), "transformers.TrainingArguments": TrainingSettings}
-    parts |= {name: _parsed(get_method(name).config_class) for name in METHODS}
-    texts = []
-    for title, part in parts.items():
-        parser = _Parser(part, add_help=False, usage=argparse.SUPPRESS)
-        texts.append(f"# {title}\n{parser.format_help()}")
-    return "\n".join(texts)

@@ -220,9 +220,27 @@ def _demo(options: argparse.Namespace) -> None:
     say(f"Took {time.perf_counter() - started:.0f} s")
 
 
+def describe_settings() -> str:
+    """List every setting with its default and meaning, for ``dialemb train --list-settings``."""
+    from ...methods import METHODS, get_method
+    from ...training.arguments import SettingsParser, parsed_settings
+    from ...training.settings import RunArguments, TrainingSettings
+
+    parts = {
+        "the run": parsed_settings(RunArguments),
+        "transformers.TrainingArguments": TrainingSettings,
+    }
+    parts |= {name: parsed_settings(get_method(name).config_class) for name in METHODS}
+    texts = []
+    for title, part in parts.items():
+        parser = SettingsParser(part, add_help=False, usage=argparse.SUPPRESS)
+        texts.append(f"# {title}\n{parser.format_help()}")
+    return "\n".join(texts)
+
+
 def _train(options: argparse.Namespace) -> None:
     from ...methods import register
-    from ...training.arguments import describe_settings, make_settings, read_words
+    from ...training.arguments import make_settings, read_words
 
     values = read_words(options.rest)
     if options.list_settings:

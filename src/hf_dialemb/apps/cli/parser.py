@@ -1,8 +1,10 @@
 """The shared parts of the commands: errors of one sentence, options that many take."""
 
 import argparse
+import stat
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from ...data import CORPORA, load_dialogues
@@ -197,3 +199,16 @@ def reading_of(options: argparse.Namespace) -> dict[str, Any]:
 def loaded(options: argparse.Namespace, source: str) -> Any:
     """Load the dialogues of a corpus as the options say."""
     return load_dialogues(source, options.data_dir, options.split, **reading_of(options))
+
+
+def check_regular(*names: object) -> None:
+    """Refuse pipes and devices among words that may name files: reading them might never end."""
+    for name in names:
+        try:
+            mode = Path(str(name)).stat().st_mode
+        except (OSError, ValueError):
+            continue
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise InputError(
+                f"{name}: got a pipe or a device, expected a file; save what it gives into one"
+            )

@@ -8,8 +8,9 @@ from functools import lru_cache
 from math import floor
 from typing import Any
 
-from ...dialogue import Dialogue, metadata_columns
+from ...dialogue import Dialogue
 from ...errors import InputError, unknown_name
+from ..pages.spreadsheets import metadata_columns
 
 SIGNIFICANT = 0.05  # a difference with a higher corrected p may be chance
 OTHERS = "others"  # the name of all dialogues but those of a value

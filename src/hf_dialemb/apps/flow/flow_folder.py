@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError
-from ...storage.files import replaced_together, write_json_atomically
+from ...storage.files import write_json_atomically
 from ..pages.page import write_page
+from ..pages.spreadsheets import replaced_together
 from .flow import Cluster, Flow, Utterances
 from .graph import Pruning
 

@@ -1,11 +1,15 @@
-"""Write tables as a workbook."""
+"""Write tables as a workbook, and metadata as columns of tables."""
 
-from collections.abc import Mapping, Sequence
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ...dialogue import Dialogue
 from ...display import visible
-from ...storage.files import write_atomically
+from ...storage.files import working_folder, write_atomically
 
 _NO_CHARACTERS = str.maketrans("\ufffe\uffff", "\ufffd\ufffd")  # no XML may hold them
 _FORMULA = ("=", "+", "-", "@")  # the beginning of a cell that a spreadsheet computes
@@ -63,3 +67,38 @@ def write_workbook(path: Path, sheets: Mapping[str, Sequence[Mapping[str, object
         for row in rows:
             sheet.append([cell(sheet, row.get(column)) for column in columns])
     write_atomically(path, book.save)
+
+
+def metadata_columns(
+    dialogues: Sequence[Dialogue], others: Collection[str] = ()
+) -> dict[str, list[Any]]:
+    """Return the metadata as columns of a table, with None where a dialogue has no such value.
+
+    The values of a column have one type: texts, numbers, booleans or lists of texts. A name that
+    ``others`` has too begins with ``metadata_``.
+    """
+    columns = {}
+    for name in dict.fromkeys(name for dialogue in dialogues for name in dialogue.metadata):
+        values = [dialogue.metadata.get(name) for dialogue in dialogues]
+        kinds = {type(value) for value in values if value is not None}
+        if len(kinds) > 1 and not kinds <= {int, float}:
+            values = [
+                value if value is None or isinstance(value, str) else json.dumps(value)
+                for value in values
+            ]
+        plain_name = re.sub(r"[.`]", "_", name)  # a dot leads to a field of a column
+        # databases have own columns such as _rowid
+        taken = plain_name.lower() in others or plain_name[:1] in ("", "_")
+        columns[f"metadata_{plain_name}" if taken else plain_name] = values
+    return columns
+
+
+@contextmanager
+def replaced_together(folder: Path, names: Iterable[str]) -> Iterator[Path]:
+    """Yield a place for files that replace those of these names in a folder, if nothing fails."""
+    with working_folder(folder / "files") as place:
+        yield place
+        for name in names:
+            (folder / name).unlink(missing_ok=True)
+        for file in place.iterdir():
+            file.replace(folder / file.name)

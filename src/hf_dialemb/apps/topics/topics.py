@@ -12,17 +12,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ...dialogue import ROLES, Dialogue, metadata_columns
+from ...dialogue import ROLES, Dialogue
 from ...display import counted, data_frame
 from ...encoders import load_encoder
 from ...errors import explained
-from ...storage.files import replaced_together
 from ...storage.pretrained import default_encoder
 from ..flow import paths
 from ..flow.differences import parts_of
 from ..flow.extract import extract_flow
 from ..flow.flow_folder import FLOW
-from ..pages.spreadsheets import Id, Share, write_workbook
+from ..pages.spreadsheets import Id, Share, metadata_columns, replaced_together, write_workbook
 from ..pages.standalone_page import write_page
 from .edits import Edits
 from .topic_comparison import Comparison, compared_topics, ends_of, parts_of_all
