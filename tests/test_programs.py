@@ -94,6 +94,16 @@ RUNS: dict[str, tuple[str, dict[str, object]]] = {
     ),
     "flow": ("--utterances 300 --beside 200 --rounds 1 --output OUT", {}),
     "habits": ("--only test_published.py --output OUT", {}),
+    "losses": (
+        "--output OUT",
+        {
+            "CORPORA": ["sample"],
+            "MEASURED": {"topics": ("sample", "domains", "map", 20)},
+            "TRAININGS": {"DSE": ("dse", {"matryoshka_dims": [64]})},
+            "STEPS": 10,
+            "PAIRS": 4,
+        },
+    ),
     "render": ("--check", {}),
     "retrieval_metrics": ("--dialogues 200 --beside 100 --rounds 1 --output OUT", {}),
     "startup": (
