@@ -12,8 +12,6 @@ that in training, 2 for a number of one vector and another that are compared; 4 
     fell by a fifth
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess

@@ -17,8 +17,6 @@ same step in about the same time, with the memory of one dialogue. Exit code 1: 
 agree.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import statistics

@@ -5,8 +5,6 @@ SIDE`` loads them, then answers each line on standard input with one of JSON on 
 ``compare`` runs forward and backward without dropout, ``step`` runs and times one training step.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import sys

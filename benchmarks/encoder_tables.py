@@ -3,8 +3,6 @@
 From its figures, by encoder, by what was measured, one of each run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -11,8 +11,6 @@ rates are in single precision, on the threads that the run has.
 What was measured is kept beside the output, in a folder, and not measured again.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import time

@@ -10,8 +10,6 @@ layers that is no token of a text.
     python benchmarks/encoding.py --model dialogue-minilm --side bfloat16
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -16,8 +16,6 @@ model is needed.
 Exit code 1: the two partitions differ.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -12,8 +12,6 @@ ratios are of rounds in which both sides took turns.
     python benchmarks/gpu.py --device cpu --corpus sample --layers 2    # a smoke run
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import tempfile

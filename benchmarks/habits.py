@@ -7,8 +7,6 @@ habit whose tests passed; a failure ends it without a file.
     python benchmarks/habits.py [--only test_trainer.py]
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -1,7 +1,5 @@
 """Describes the machine that a benchmark runs on; used by the other programs of this folder."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

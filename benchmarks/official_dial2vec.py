@@ -8,8 +8,6 @@ Letters of shapes: B dialogues, N samples of a dialogue (the intact one first), 
 width.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity, pad

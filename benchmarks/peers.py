@@ -8,8 +8,6 @@ with the published ones; multilingual-e5-small is near them, as its package hold
     python benchmarks/peers.py --output runs/peers
 """
 
-from __future__ import annotations
-
 import argparse
 import io
 import tempfile

@@ -3,8 +3,6 @@
 Each side has its own, as a child's peak memory starts from its parent's.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -8,8 +8,6 @@ pages of docs/results, which stand beside results files, are written as the comm
 them, and a card from the record beside it, with figures of docs/results.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

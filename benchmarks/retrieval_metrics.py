@@ -13,8 +13,6 @@ the rounds.
 Exit code 1: ours and the script's figures differ.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import statistics

@@ -6,8 +6,6 @@ in stored vectors. The commands take turns, so that other work on the machine st
     python benchmarks/startup.py --output startup.json
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import statistics

@@ -12,8 +12,6 @@ splits.
 Vectors are kept in a folder beside the output. BERTopic comes with the extra ``topics``.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable
 from functools import partial

@@ -9,8 +9,6 @@ SGD's dialogues are kept back in turn: figures are of what a fit and its thresho
 weights that are written are fitted on all.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import random

@@ -8,8 +8,6 @@ a speaker and a month, which takes the longest. Seconds are those of the process
 so that other programs on the machine do not count; each side has a process of its own.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import tempfile

@@ -31,8 +31,6 @@ Ratios of seconds are medians over rounds of a side's seconds divided by ours in
 Exit code 1: the sides do not read the same.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import statistics

@@ -5,8 +5,6 @@ folder. ``work FOLDER SIDE`` lets a trainer run: it stops before every step unti
 standard input, and answers each step with a line of JSON.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -9,8 +9,6 @@ are misheard as words that sound alike: their codes by Metaphone are equal or on
 Needs jellyfish.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import re

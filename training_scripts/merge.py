@@ -5,8 +5,6 @@ arXiv:2212.04089). The sum of each linear layer is cut to its first singular val
 of peft in the folder ``adapter``; all other weights stay the backbone's.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections.abc import Mapping

@@ -3,8 +3,6 @@
 The folder holds the smallest files, their digests, and a card.
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import Sequence

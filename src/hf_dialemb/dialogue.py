@@ -76,6 +76,10 @@ class Turn:
                     f"field {needed} is missing; give every message a 'role' and a 'content'"
                 )
         slots = message.get("slots") or ()
+        if not all(isinstance(slot, Mapping) and "name" in slot for slot in slots):
+            raise InputError(
+                f"field slots: got {slots!r}, expected objects with 'name' and 'value'"
+            )
         name = message.get("name")
         return cls(
             message["role"],

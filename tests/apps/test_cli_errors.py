@@ -40,10 +40,6 @@ EMBED = ("embed", "--input", "calls.jsonl", "--output", "o.parquet", "--model")
             "unknown argument '--colour'",
         ),
         (
-            ["corpus", "convert", "sample", "--output", "/no/such/file.jsonl"],
-            "the folder /no/such does not exist",
-        ),
-        (
             ["topics", "multiwos"],
             "got 'multiwos', which is neither a file nor a corpus. Did you mean 'multiwoz'? See",
         ),

@@ -22,7 +22,6 @@ from transformers import AutoModel
 from hf_dialemb import load_encoder
 from hf_dialemb.data import write_jsonl
 from hf_dialemb.data.source import files_within
-from hf_dialemb.encoders import text_models
 from hf_dialemb.methods import layout
 from hf_dialemb.methods.dial2vec import Dial2VecModel
 from hf_dialemb.methods.layout import token_ids
@@ -164,8 +163,7 @@ def test_a_huge_turn_is_cut_before_it_is_tokenised_and_has_the_same_vector(
     for name in ("plain", "sentence", "dse", "dial2vec"):
         encoder, found = load_encoder(tmp_path / name), []
         for characters in (10**9, 64):
-            for module in (layout, text_models):
-                monkeypatch.setattr(module, "CHARACTERS", characters)
+            monkeypatch.setattr(layout, "CHARACTERS", characters)
             found.append(encoder.encode_utterances(texts))
         assert np.array_equal(*found), name
     rows = [len(row) for row in token_ids(texts[:3], tokenizer, 64, keep)]
@@ -187,13 +185,10 @@ def test_nothing_is_written_over_a_model(healthy, refused):
 def test_what_need_not_end_is_refused_or_entered_once(healthy, tmp_path, refused, capsys):
     pipe, endless = tmp_path / "pipe", Path("/dev/zero")
     os.mkfifo(pipe)
-    (tmp_path / "recipe.yaml").write_text(f"method: dse\ndev_candidates: {pipe}\n")
     for words in (
         ("rank", "--model", healthy / "dse", "--context", pipe, "--candidates", endless),
         ("train", "--config", endless),
-        ("train", "--config", tmp_path / "recipe.yaml"),
         ("train", "--method", "dse", "--corpus", pipe),
-        ("train", "--method", "dse", f"--dev_candidates={pipe}"),
         ("corpus", "check", pipe),
         ("flow", "--input", pipe, "--output", tmp_path / "flow"),
         ("embed", "--input", endless, "--model", "tfidf", "--output", tmp_path / "x.npy"),

@@ -79,10 +79,10 @@ def test_anything_else_is_refused_or_left_out(caplog):
         (Dialogue(HELLO), "got one Dialogue, .* put it into a list"),
         ([], "got none"),
         (3, "got one int"),
-        ([MESSAGES, [{"role": "user"}], [{"role": "user"}]], "dialogues: 2 of 3 cannot be read"),
+        ([MESSAGES, 3, 4], "dialogues: 2 of 3 cannot be read"),
     ):
         with pytest.raises(InputError, match=sentence) as refused:
             load_dialogues(source)
         assert "\n" not in str(refused.value)
-    assert load_dialogues([*[MESSAGES] * 5, [{"role": "user"}]]) == [Dialogue(HELLO)] * 5
+    assert load_dialogues([*[MESSAGES] * 5, 3]) == [Dialogue(HELLO)] * 5
     assert "left out 1 of 6" in caplog.text

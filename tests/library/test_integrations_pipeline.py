@@ -116,8 +116,8 @@ def test_beside_other_encoders_and_columns(vectorizer, tiny_bert, dialogues):
         ("tfidf", ["a text"], "is fitted on the dialogues"),
         ("no/such-model", ["a text"], "no/such-model"),
         ("tfidf", "a text", "got one str"),
-        ("tfidf", ["a text", ""], r"X\[1\]: field content"),
-        ("tfidf", ["a text", float("nan")], r"X\[1\]: got float"),
+        ("tfidf", ["a text", ""], r"dialogues\[1\]: got the text"),
+        ("tfidf", ["a text", float("nan")], r"dialogues\[1\]: got float"),
     ],
 )
 def test_mistakes_are_told_in_one_sentence(model, dialogues, sentence):

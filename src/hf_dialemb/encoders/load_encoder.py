@@ -1,7 +1,5 @@
 """Load encoders: by spec, from a folder or a run, or from a model in memory."""
 
-from __future__ import annotations
-
 import os
 from functools import partial
 from pathlib import Path

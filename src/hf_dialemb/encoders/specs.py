@@ -10,8 +10,6 @@ A name is one of
   labels on the very dialogues that it encodes.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -19,7 +19,13 @@ def read_items(items: Iterable[Any]) -> list[Dialogue]:
             f"dialogues: got one {type(items).__name__}, expected a list of dialogues; put it into "
             "a list"
         )
-    return load_all([from_transcript(item) if isinstance(item, str) else item for item in items])
+    # `load_all` refuses what is blank, by its place
+    return load_all(
+        [
+            from_transcript(item) if isinstance(item, str) and item.strip() else item
+            for item in items
+        ]
+    )
 
 
 def to_transcript(dialogue: Dialogue) -> str:

@@ -1,7 +1,5 @@
 """Extract the flow of dialogues, for Python and ``dialemb flow`` alike."""
 
-from __future__ import annotations
-
 import os
 import random
 from collections.abc import Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 What is new, how they end, and how they go.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Change topics as a person asks, in a small file that every run replays."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Find topics, and go on with those of a folder: assign new dialogues, and find what is new."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path

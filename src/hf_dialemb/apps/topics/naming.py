@@ -4,8 +4,6 @@ Requests are read from clauses by the lemmas of English words and the lists of `
 topic's name is a request that its dialogues share and those of other topics lack.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections import Counter

@@ -1,7 +1,5 @@
 """Compare two sets of dialogues: how they end, and which topics are new, grow or shrink."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
