@@ -76,6 +76,8 @@ def test_figures_of_queries_are_scipys_and_scikit_learns(random, make):
             orders = [random.permutation(len(same)) for _ in range(1 if make is clouds else 400)]
             ranked = [same[order][np.argsort(-scores[order], kind="stable")] for order in orders]
             precision.append(np.mean([precision_of(hits) for hits in ranked]))
+            theirs = sklearn_metrics.average_precision_score(ranked[0], -np.arange(len(same)))
+            assert precision_of(ranked[0]) == pytest.approx(theirs, abs=1e-12)
     assert query_spearman(vectors, labels) == pytest.approx(np.mean(spearman), abs=1e-10)
     found = retrieval_scores(vectors, labels)
     exact = {"abs": 1e-12 if make is clouds else 2e-3}
@@ -84,11 +86,12 @@ def test_figures_of_queries_are_scipys_and_scikit_learns(random, make):
 
 def precision_of(hits):
     """Return the average precision of relevant candidates in an order."""
-    return sklearn_metrics.average_precision_score(hits, -np.arange(len(hits)))
+    ranks = 1 + np.flatnonzero(hits)
+    return np.mean(np.arange(1, len(ranks) + 1) / ranks)
 
 
 def test_figures_are_means_over_all_orders_of_ties(random):
-    for _ in range(12):
+    for _ in range(4):
         scores, relevant = random.integers(0, 3, 6).astype(float), random.permutation(6) < 2
         figures = []
         for order in permutations(range(6)):
