@@ -146,8 +146,8 @@ def test_seconds_of_a_recording_sort_and_are_no_times():
         read.see(value)
     assert [read.read(value) for value in (3600, "12.5")] == [("", 3600.0), ("", 12.5)]
     assert read.remarks() == []
-    read.see("2024-03-04 10:00")  # beside times they are none
-    assert read.read(3600) is None
+    moments, _ = column(3600, "12.5", "2024", "2024-03-04 10:00")
+    assert moments == [None, None, None, "2024-03-04T10:00:00"]  # beside times they are none
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,8 @@ DOUBTED = [  # a fact, a column, how it is read, their days, whether they sort, 
         "",
         "05-13 05-14 - 06-05",
         False,
-        "2 times day-first and 1 times month",
+        "read 3 times, such as '13/05/2024', '14/05/2024', '05/06/2024', day-first and in the "
+        "order of the file, as they are not all day-first",
     ),
     (
         "the minority",
@@ -263,7 +264,14 @@ DOUBTED = [  # a fact, a column, how it is read, their days, whether they sort, 
         False,
         "left out 1 time, such as '05/13/2024'",
     ),
-    ("years or days", YEARS, "", "03-04 03-16", False, "as they may begin with the year"),
+    (
+        "years or days",
+        YEARS,
+        "",
+        "03-04 03-16",
+        False,
+        "year-first and in the order of the file, as they may also be day-first",
+    ),
     ("days, as told", YEARS, "day-first", "03-24 03-24", True, ""),
     ("several units", UNITS, "", "01-01 01-01 01-01 01-01", True, ""),
     ("seconds, no days", [0, 1520, 45293, 46100], "", "- - - -", True, NO_DAY),

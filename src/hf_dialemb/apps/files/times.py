@@ -7,28 +7,41 @@ import re
 import tomllib
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
+from ...data.reading_options import DATE_ORDERS
 from ...display import counted
 
-DAY_FIRST, MONTH_FIRST, _YEAR_FIRST = "day-first", "month-first", "year-first"
-# of year, month and day
-_PLACES = {DAY_FIRST: (2, 1, 0), MONTH_FIRST: (2, 0, 1), _YEAR_FIRST: (0, 1, 2)}
+_ORDERS = (*DATE_ORDERS, "year-first")
+_PLACES = (2, 1, 0), (2, 0, 1), (0, 1, 2)  # of year, month and day, in each order
 _YEARS = range(1901, 2101)  # others are what systems write for "never", or of another calendar
-# seconds of 1973 to 2099; a smaller number counts from the start of a recording
-_SINCE = (10**8, 4_102_444_800)
-_SERIALS = 32_874, 58_000  # days of a spreadsheet, of 1990 to 2058
 _EXAMPLES = 3  # times that a remark quotes
 _BLANK = frozenset(("", "nan", "nat", "<na>", "none", "null", "n/a", "-"))
 _MARKS = ("Mn", "Cf")  # categories of accents and of marks of direction
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_BEGIN, _END = 10**8, 4_102_444_800  # seconds since 1970, of 1973 and of 2100
+# Numbers by what they are, with when and in which milliseconds they count, and their range; small
+# ones are seconds of a recording, as if it had begun in 1970.
+_NUMBERS = (
+    (
+        "days",
+        datetime(1899, 12, 30),
+        Decimal(86_400_000),
+        Decimal(32_874),
+        58_000,
+    ),  # of a spreadsheet
+    *(
+        ("since", _EPOCH, Decimal(1000) / unit, Decimal(_BEGIN * unit), _END * unit)
+        for unit in (1, 10**3, 10**6, 10**9)
+    ),
+    ("small", _EPOCH, Decimal(1000), Decimal("0.0005"), _END),
+)
 # of a spreadsheet: midnight behind a day, or the first day before a time
 _HALF = re.compile(r"(?<=\d)[T ]00:00(:00(\.0+)?)?$|^(1899-12-3[01]|1900-01-0[01])[T ](?=\d)")
 _BRACKETS = str.maketrans("[]()", "    ")
@@ -47,9 +60,9 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 _DAYS = [_pattern(rf"(?<![\d:.]){day}") for day in _DATA["days"]]
-_CLOCK, _NOON, _AMERICAN, _YEAR_LAST, _COMPACT, _ISO, _NUMBER = (
+_CLOCK, _NOON, _AMERICAN, _YEAR_LAST, _COMPACT, _NUMBER = (
     _pattern(_DATA[name])
-    for name in ("clock", "noon", "american", "year_last", "compact", "iso", "number")
+    for name in ("clock", "noon", "american", "year_last", "compact", "number")
 )
 
 
@@ -60,19 +73,17 @@ class Moment(NamedTuple):
     seconds: float  # since 1970; a time without a zone counts as UTC
 
 
-class _Reading(NamedTuple):
-    """A text without its column: what it is, and its moment in each order."""
+class _Day(NamedTuple):
+    """What a text is, without its column and its clock."""
 
-    # a "day", an "open" one, numbers "since" 1970, "days" of a spreadsheet, "small" ones, "none"
-    kind: str
-    moments: Mapping[str, datetime] = {}
-    orders: frozenset[str] = frozenset()
-    numbers: tuple[str, ...] = ()  # of an open day
+    kind: str  # a "day", "days" of a spreadsheet, numbers "since" 1970, "small" ones, "none"
+    orders: tuple[date | None, ...] = (None, None, None)  # the day in each order
     is_dotted: bool = False
     is_american: bool = False
 
 
-_NONE = _Reading("none")
+_Reading = tuple[_Day, time]
+_NONE = _Day("none"), time()
 _REMEDY = "say --dates day-first or --dates month-first"
 
 
@@ -121,34 +132,25 @@ def _day(year: str, month: str, day: str) -> date | None:
 def _parsed(text: str) -> _Reading:
     """Read a text as far as it goes without its column."""
     text = text if text.isascii() else _plain(text)
-    compact = _COMPACT.fullmatch(text)
     number = _NUMBER.fullmatch(text)
-    if compact or _ISO.fullmatch(text):
-        iso = f"{compact[1]}T{compact[2] or '0000'}" if compact else text
+    if compact := _COMPACT.fullmatch(text):
         with suppress(ValueError):
-            moment = datetime.fromisoformat(iso)
+            moment = datetime.fromisoformat(f"{compact[1]}T{compact[2] or '0000'}")
             if moment.year in _YEARS:
-                return _fixed(moment, "since" if number else "day")
+                return _fixed("since" if number else "day", moment)
     return _number(Decimal(number[1].replace(",", "."))) if number else _written(text)
 
 
-def _fixed(moment: datetime, kind: str) -> _Reading:
+def _fixed(kind: str, moment: datetime) -> _Reading:
     """Return the reading of a day that has one order."""
-    return _Reading(kind, dict.fromkeys(_PLACES, moment), frozenset(_PLACES))
+    return _Day(kind, (moment.date(),) * len(_ORDERS)), moment.timetz()
 
 
 def _number(number: Decimal) -> _Reading:
-    """Read seconds, milli-, micro- or nanoseconds since 1970, or days of a spreadsheet."""
-    if _SERIALS[0] <= number < _SERIALS[1]:
-        moment = datetime(1899, 12, 30) + timedelta(milliseconds=round(number * 86_400_000))
-        return _fixed(moment, "days")
-    units = (unit for unit in (1, 10**3, 10**6, 10**9) if _SINCE[0] <= number / unit < _SINCE[1])
-    if unit := next(units, 0):
-        return _fixed(_EPOCH + timedelta(microseconds=int(number * 10**6 / unit)), "since")
-    if not number or number >= _SINCE[1]:
-        return _Reading("small")
-    # of a recording: as if it had begun in 1970
-    return _fixed(_EPOCH + timedelta(microseconds=int(number * 10**6)), "small")
+    for kind, begin, unit, least, end in _NUMBERS:
+        if least <= number < end:
+            return _fixed(kind, begin + timedelta(milliseconds=round(number * unit)))
+    return _Day("small"), time()
 
 
 def _written(text: str) -> _Reading:
@@ -158,20 +160,14 @@ def _written(text: str) -> _Reading:
         clock = _CLOCK.fullmatch(f"{whole[: match.start()]} {whole[match.end() :]}".strip())
         at = _clock(clock) if clock else None
         part = match.groupdict()
-        numbers: tuple[str, ...] = ()
-        if "a" in part:
-            numbers = (part["a"], part["b"], part["c"])
-            days = {order: _day(*(numbers[at] for at in _PLACES[order])) for order in _PLACES}
-        else:
-            name = part.get("n", "").casefold()
-            month = part.get("m") or _MONTHS.get(name[:4]) or _MONTHS.get(name[:3], "0")
-            days = dict.fromkeys(_PLACES, _day(part["y"], month, part["d"]))
-        moments = {order: datetime.combine(day, at) for order, day in days.items() if day and at}
-        if moments:
-            is_american = _AMERICAN.search(text) is not None
-            kind = "open" if numbers else "day"
+        name = part.get("n", "").casefold()
+        month = part.get("m") or _MONTHS.get(name[:4]) or _MONTHS.get(name[:3], "0")
+        numbers = (part["y"], month, part["d"])
+        places = _PLACES if "mark" in part else [_PLACES[-1]] * len(_ORDERS)
+        days = tuple(_day(*(numbers[place] for place in order)) for order in places)
+        if at and any(days):
             is_dotted = part.get("mark") == "." and ". " not in match[0]
-            return _Reading(kind, moments, frozenset(moments), numbers, is_dotted, is_american)
+            return _Day("day", days, is_dotted, _AMERICAN.search(text) is not None), at
     return _NONE
 
 
@@ -179,20 +175,21 @@ def _clock(match: re.Match[str]) -> time | None:
     """Return the time of day; None if there is none, or no zone of its name."""
     half = match["after"] or match["before"]
     hour = int(match["hour"] or 0)
-    name = match["zone"]
-    zone: tzinfo | None = None
-    if match["hour"] and not (match["minute"] or half):
-        return None
     if half and hour <= 12:
         hour = hour % 12 + 12 * (_NOON.fullmatch(half) is not None)
     with suppress(KeyError, ValueError, OSError):
-        if name and (offset := re.search(r"([+-])(\d\d?):?(\d\d)?$", name)):
-            passed = timedelta(hours=int(offset[2]), minutes=int(offset[3] or 0))
-            zone = timezone(-passed if offset[1] == "-" else passed)
-        elif name:
-            zone = ZoneInfo(name) if "/" in name else _ZONES[name]
         part = int((match["part"] or "").ljust(6, "0")[:6])
-        return time(hour, int(match["minute"] or 0), int(match["second"] or 0), part, zone)
+        return time(hour, int(match["minute"] or 0), int(match["second"] or 0), part, _zone(match))
+    return None
+
+
+def _zone(match: re.Match[str]) -> tzinfo | None:
+    name, hours = match["zone"], match["hours"]
+    if hours:
+        minutes = hours[0] + (match["minutes"] or "0")
+        return timezone(timedelta(hours=int(hours), minutes=int(minutes)))
+    if name:
+        return ZoneInfo(name) if "/" in name else _ZONES[name]
     return None
 
 
@@ -205,109 +202,85 @@ class Times:
 
     def __init__(self, dates: str | None = None) -> None:
         self._dates = dates
-        # by what a text is, and the orders in which it is a day
-        self._counts: Counter[tuple[str, frozenset[str]]] = Counter()
-        self._examples: dict[tuple[str, frozenset[str]], dict[str, None]] = {}
-        self._open: dict[tuple[str, ...], _Reading] = {}
-        self._decided: tuple[str, str, set[str]] | None = None
+        self._counts: Counter[_Day] = Counter()
+        self._examples: dict[_Day, str] = {}
 
     def see(self, value: Any) -> None:
         """Count a value; a blank counts nothing."""
         if text := _text(value):
-            reading = _parsed(text)
-            key = (reading.kind, reading.orders)
-            self._counts[key] += 1
-            self._decided = None
-            if reading.kind == "open":
-                self._open[reading.numbers] = reading
-            if len(examples := self._examples.setdefault(key, {})) < _EXAMPLES:
-                examples[text] = None
+            day, _ = _parsed(text)
+            self._counts[day] += 1
+            self._examples.setdefault(day, text)
 
     def read(self, value: Any) -> Moment | None:
         """Return the moment; None for a blank, for what is not read, and for what has no day.
 
         Numbers that count from the start of a recording have their seconds alone.
         """
-        reading = _parsed(_text(value))
-        order, _, kinds = self._decision
-        moment = reading.moments.get(order)
-        if moment is None or reading.kind not in kinds:
+        written, clock = _parsed(_text(value))
+        day = written.orders[self._order[0]]
+        if day is None or written.kind not in self._kinds:
             return None
+        moment = datetime.combine(day, clock)
         seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-        return Moment("" if reading.kind == "small" else moment.isoformat(), seconds)
+        return Moment("" if written.kind == "small" else moment.isoformat(), seconds)
 
     @property
     def sorts(self) -> bool:
         """Whether the order of day, month and year is certain, so that turns may be sorted."""
-        return not self._decision[1]
+        return not self._order[1]
 
     def remarks(self) -> list[tuple[str, str]]:
         """Return what was not read ("note") and what could be read otherwise ("guess")."""
-        order, doubt, kinds = self._decision
-        taken = [key for key in self._counts if key[0] in kinds and order in key[1]]
-        left = [key for key in self._counts if key not in taken]
+        order, doubt = self._order
+        left = [day for day in self._counts if not day.orders[order] or day.kind not in self._kinds]
         remarks = []
         if doubt:
-            days = self._some([key for key in taken if key[0] == "open"])
-            how = f"{order} and in the order of the file, as they {doubt}"
+            days = self._some([day for day in self._open if day not in left])
+            how = f"{_ORDERS[order]} and in the order of the file, as they {doubt}"
             remarks.append(("guess", f"read {days}, {how}; {_REMEDY}"))
         if left:
             why = "in which no day was read; turns with them keep their places"
             remarks.append(("note", f"left out {self._some(left)}, {why}"))
         return remarks
 
-    def _some(self, keys: list[tuple[str, frozenset[str]]]) -> str:
-        examples = [repr(text[:40]) for key in keys for text in self._examples[key]][:_EXAMPLES]
-        count = counted(sum(self._counts[key] for key in keys), "time")
-        return f"{count}, such as {', '.join(examples)}"
+    def _some(self, days: list[_Day]) -> str:
+        examples = ", ".join(repr(self._examples[day][:40]) for day in days[:_EXAMPLES])
+        return f"{counted(sum(self._counts[day] for day in days), 'time')}, such as {examples}"
 
-    @property
-    def _decision(self) -> tuple[str, str, set[str]]:
-        """The order of days, what is doubtful about it, and the kinds that are times."""
-        if self._decided is None:
-            count = Counter[str]()
-            for (kind, _), number in self._counts.items():
-                count[kind] += number
-            # Of the numbers, nearly all are times, or all count from the start of a recording.
-            taken = {
-                "day": True,
-                "open": True,
-                "since": count["since"] >= 4 * (count["small"] + count["days"]),
-                "days": not count["small"] + count["since"],
-                "small": count["small"] == count.total(),
-            }
-            order, doubt = (self._dates, "") if self._dates else self._order()
-            self._decided = (order, doubt, {kind for kind, holds in taken.items() if holds})
-        return self._decided
+    @cached_property
+    def _kinds(self) -> set[str]:
+        """The kinds that are times: of the numbers, one that nearly all are."""
+        count = Counter(day.kind for day in self._counts.elements())
+        numbers = count["since"] + count["days"] + count["small"]
+        kinds = {"day", *(kind for kind in ("since", "days") if 5 * count[kind] >= 4 * numbers)}
+        if count["small"] == count.total():
+            kinds.add("small")
+        return kinds
 
-    def _order(self) -> tuple[str, str]:
-        """Return the order of day, month and year, and what is doubtful about it."""
-        days = list(self._open.values())
-        fitting = {order: sum(order in day.orders for day in days) for order in _PLACES}
-        is_dotted = all(day.is_dotted for day in days)
-        firsts, lasts = ({day.numbers[place] for day in days} for place in (0, 2))
-        # Years vary less than days; with dots the day comes first.
-        certain = fitting[DAY_FIRST] < len(days) > fitting[MONTH_FIRST]
-        begins = len(firsts) < len(lasts) and not is_dotted
-        if fitting[_YEAR_FIRST] == len(days) and (certain or begins):
-            return _YEAR_FIRST, "" if certain else "may begin with the year"
-        first, second = (
-            sum(self._counts["open", orders] for orders in self._orders_with(order, other))
-            for order, other in ((DAY_FIRST, MONTH_FIRST), (MONTH_FIRST, DAY_FIRST))
+    @cached_property
+    def _open(self) -> list[_Day]:
+        """The days that other orders read otherwise."""
+        return [day for day in self._counts if len(set(day.orders)) > 1]
+
+    @cached_property
+    def _order(self) -> tuple[int, str]:
+        """The order of days, by its place among the orders, and what is doubtful about it."""
+        if self._dates:
+            return _ORDERS.index(self._dates), ""
+        orders = range(len(_ORDERS))
+        fitting = [sum(self._counts[day] for day in self._open if day.orders[o]) for o in orders]
+        years, last = (
+            {day.year for open_day in self._open if (day := open_day.orders[o])} for o in (2, 0)
         )
-        is_american = any(day.is_american for day in days) and not is_dotted
-        is_second = second > first or (is_american and first == second)
-        doubt = ""
-        if first and second:
-            doubt = f"are {first:,} times {DAY_FIRST} and {second:,} times {MONTH_FIRST}"
-        elif not (first or second or is_dotted) and _differ(days):
-            doubt = "do not show whether the day or the month comes first"
-        return MONTH_FIRST if is_second else DAY_FIRST, doubt
-
-    def _orders_with(self, order: str, other: str) -> list[frozenset[str]]:
-        kinds = (orders for kind, orders in self._counts if kind == "open")
-        return [orders for orders in kinds if order in orders and other not in orders]
-
-
-def _differ(days: Iterable[_Reading]) -> bool:
-    return any(int(day.numbers[0]) != int(day.numbers[1]) for day in days)
+        # Years vary less than days; with dots the day comes first.
+        is_dotted = all(day.is_dotted for day in self._open)
+        hints = (False, any(day.is_american for day in self._open), len(years) < len(last))
+        order = max(orders, key=lambda o: (fitting[o], hints[o] and not is_dotted))
+        if fitting[order] < sum(self._counts[day] for day in self._open):
+            return order, f"are not all {_ORDERS[order]}"
+        for rival in (0, 1):
+            differ = any(day.orders[rival] != day.orders[order] for day in self._open)
+            if differ and fitting[rival] == fitting[order] and not is_dotted:
+                return order, f"may also be {_ORDERS[rival]}"
+        return order, ""
