@@ -26,21 +26,16 @@ _BLANK = frozenset(("", "nan", "nat", "<na>", "none", "null", "n/a", "-"))
 _MARKS = ("Mn", "Cf")  # categories of accents and of marks of direction
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _BEGIN, _END = 10**8, 4_102_444_800  # seconds since 1970, of 1973 and of 2100
-# Numbers by what they are, with when and in which milliseconds they count, and their range; small
-# ones are seconds of a recording, as if it had begun in 1970.
+# Numbers by what they are: when they begin, their microseconds, digits that these are rounded to,
+# and their range. Small ones are seconds of a recording, as if it had begun in 1970.
 _NUMBERS = (
-    (
-        "days",
-        datetime(1899, 12, 30),
-        Decimal(86_400_000),
-        Decimal(32_874),
-        58_000,
-    ),  # of a spreadsheet
+    # of a spreadsheet, whose fractions are exact to milliseconds
+    ("days", datetime(1899, 12, 30), Decimal(86_400_000_000), -3, Decimal(32_874), 58_000),
     *(
-        ("since", _EPOCH, Decimal(1000) / unit, Decimal(_BEGIN * unit), _END * unit)
+        ("since", _EPOCH, Decimal(10**6) / unit, 0, Decimal(_BEGIN * unit), _END * unit)
         for unit in (1, 10**3, 10**6, 10**9)
     ),
-    ("small", _EPOCH, Decimal(1000), Decimal("0.0005"), _END),
+    ("small", _EPOCH, Decimal(10**6), 0, Decimal("1e-6"), _END),
 )
 # of a spreadsheet: midnight behind a day, or the first day before a time
 _HALF = re.compile(r"(?<=\d)[T ]00:00(:00(\.0+)?)?$|^(1899-12-3[01]|1900-01-0[01])[T ](?=\d)")
@@ -147,9 +142,10 @@ def _fixed(kind: str, moment: datetime) -> _Reading:
 
 
 def _number(number: Decimal) -> _Reading:
-    for kind, begin, unit, least, end in _NUMBERS:
+    for kind, begin, unit, digits, least, end in _NUMBERS:
         if least <= number < end:
-            return _fixed(kind, begin + timedelta(milliseconds=round(number * unit)))
+            passed = timedelta(microseconds=int(round(number * unit, digits)))
+            return _fixed(kind, begin + passed)
     return _Day("small"), time()
 
 
