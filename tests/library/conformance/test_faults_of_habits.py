@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import torch
 from afresh import printed_afresh
+from commands import applications
 from datasets import Dataset, DatasetDict
 from exports import save
 from peft import LoraConfig, get_peft_model
@@ -108,6 +109,7 @@ def test_an_export_says_where_it_cuts_and_cuts_there(tiny_checkpoint, tmp_path):
     np.testing.assert_allclose(model.encode([long]), encoder.encode([long]), atol=1e-5)
 
 
+@applications
 def test_help_is_a_page():
     assert len(pydoc.render_doc(hf_dialemb)) < 20_000
 

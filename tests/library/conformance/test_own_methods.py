@@ -81,7 +81,7 @@ def test_a_method_in_a_file_works_in_every_command(
         ),
         ("search", calls, *model, "--query", "a cheap hotel"),
         ("export", *model, "--output", folder),
-        ("publish", run, "--method", file, "--repo-id", "org/own", "--dry-run"),
+        ("publish", run, "--method", file, "--repo-id", "org/own", "--private", "--dry-run"),
         ("model", "card", "--method", file, "--model", folder, "--run", run, "--results", results),
     ):
         METHODS.pop("simcse", None)
