@@ -125,7 +125,7 @@ def _best_of(sample: bytes, path: Path, notes: Notes) -> str:
         return "cp1252"
     encoding = "cp1252" if best in western else str(best.encoding)
     text = str(best)
-    word = next(word for word in _BETWEEN_WORDS.split(text) if not word.isascii())
+    word = next((word for word in _BETWEEN_WORDS.split(text) if not word.isascii()), text)
     remedy = f'if its letters look wrong, as in "{word[:20]}", save it as UTF-8'
     others = [
         match.encoding
