@@ -26,6 +26,7 @@ from sentence_transformers.util import mine_hard_negatives
 import hf_dialemb
 from hf_dialemb.dialogue import Dialogue
 from hf_dialemb.display import table_lines
+from hf_dialemb.encoders.word_vectors import dialogue_texts
 from hf_dialemb.methods import get_method
 from hf_dialemb.storage.files import write_json_atomically
 from hf_dialemb.storage.pretrained import resolve_backbone
@@ -60,7 +61,7 @@ class Cut:
 
     def encode(self, dialogues: list[Dialogue]) -> Any:
         """Embed the texts of dialogues, (N, width)."""
-        texts = tuple(" ".join(turn.content for turn in item.turns) for item in dialogues)
+        texts = tuple(dialogue_texts(dialogues))
         if texts not in self.kept:
             self.kept[texts] = self.encoder.encode_utterances(list(texts))
         return self.kept[texts][:, : self.width]
@@ -134,14 +135,6 @@ def figures(encoder: Any) -> dict[str, float]:
     return values
 
 
-def measured_on(output: Path) -> dict[str, dict[str, float]]:
-    """Return the figures that an earlier run wrote, by training."""
-    if not output.is_file():
-        return {}
-    figures: dict[str, dict[str, float]] = json.loads(output.read_text("utf-8"))["figures"]
-    return figures
-
-
 def main() -> None:
     """Train and measure; write the figures after each training, and go on where it stopped."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -154,7 +147,9 @@ def main() -> None:
         makers[name] = partial(trained, method, settings)
     makers[THEIRS] = partial(mined, 0)
     makers[f"{THEIRS}, a mined negative each"] = partial(mined, 1)
-    measured = measured_on(output)
+    measured: dict[str, dict[str, float]] = {}
+    if output.is_file():  # of an earlier run, which was stopped
+        measured = json.loads(output.read_text("utf-8"))["figures"]
     for name in [name for name in makers if name not in measured]:
         with tempfile.TemporaryDirectory() as work:
             measured[name] = figures(makers[name](Path(work, "run")))

@@ -270,9 +270,9 @@ def outcomes_apart(role, clustering, texts):
     ],
 )
 def test_a_cluster_holds_no_opposite_outcomes(role, texts, expected):
-    found = outcomes_apart(role, cluster(np.ones((5, 2))), texts)
-    assert found.labels.tolist() == expected
-    assert found.sentence.endswith(f"stand apart: {max(expected) + 1}.")
+    clustering = outcomes_apart(role, cluster(np.ones((5, 2))), texts)
+    assert clustering.labels.tolist() == expected
+    assert clustering.sentence.endswith(f"stand apart: {max(expected) + 1}.")
 
 
 @pytest.mark.parametrize(
@@ -296,8 +296,8 @@ def test_a_cluster_holds_no_opposite_outcomes(role, texts, expected):
 )
 def test_greetings_thanks_and_few_failures_of_all_clusters_are_one(texts):
     two = replace(cluster(np.ones((len(texts), 2))), labels=np.arange(len(texts)) % 2)
-    found = outcomes_apart("user", two, texts)
-    assert found.labels.tolist() == [0, 0, 1, 2, 1, 2][: len(texts)]
+    clustering = outcomes_apart("user", two, texts)
+    assert clustering.labels.tolist() == [0, 0, 1, 2, 1, 2][: len(texts)]
 
 
 def test_failures_are_apart_by_what_they_are_about():
@@ -308,5 +308,5 @@ def test_failures_are_apart_by_what_they_are_about():
         *["No car is available."] * 5,
         *"abc",
     ]
-    found = outcomes_apart("assistant", two, texts)
-    assert found.labels.tolist() == [0] * 3 + [1] * 5 + [2] * 5 + [3] * 3
+    clustering = outcomes_apart("assistant", two, texts)
+    assert clustering.labels.tolist() == [0] * 3 + [1] * 5 + [2] * 5 + [3] * 3

@@ -9,8 +9,7 @@ import pytest
 from talks import to_dataset
 
 from hf_dialemb.apps.cli import main
-from hf_dialemb.apps.flow.flow_folder import read_flow
-from hf_dialemb.apps.pages.spreadsheets import replaced_together
+from hf_dialemb.apps.flow.flow_folder import read_flow, replaced_together
 from hf_dialemb.data import write_jsonl
 from hf_dialemb.dialogue import Dialogue, Turn
 

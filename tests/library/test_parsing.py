@@ -144,10 +144,7 @@ def test_malformed_line_is_named(tmp_path):
         ('{"messages": [', "broken JSON at column"),
         ("[" * 100_000, "JSON that cannot be parsed"),
         ("9" * 5000, "JSON that cannot be parsed"),
-        (
-            '{"messages": [{"role": "user", "content": "hi", "slots": "x"}]}',
-            "field slots: got",
-        ),
+        ('{"messages": [{"role": "user", "content": "hi", "slots": "x"}]}', "field slots: got"),
         ('{"messages": [{"role": "user", "content": "\\ud800"}]}', "lone surrogate"),
         ('{"messages": [{"role": "user", "content": "\xff"}]}', "broken UTF-8 at byte 43"),
         (GOOD, "field id: got '1', which an earlier record has too"),

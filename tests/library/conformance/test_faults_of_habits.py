@@ -96,8 +96,8 @@ def test_a_model_is_exported_for_batches_of_any_size_up_to_its_limit(tiny_bert):
     shapes = {name: sizes for name in given[0]}
     program = torch.export.export(model.eval(), (), given[0], dynamic_shapes=shapes)
     for batch in given:
-        found = program.module()(**batch).pooler_output
-        assert torch.allclose(found, model(**batch).pooler_output, atol=1e-5)
+        vectors = program.module()(**batch).pooler_output
+        assert torch.allclose(vectors, model(**batch).pooler_output, atol=1e-5)
 
 
 def test_an_export_says_where_it_cuts_and_cuts_there(tiny_checkpoint, tmp_path):

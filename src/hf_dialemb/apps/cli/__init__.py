@@ -29,7 +29,7 @@ _COMMANDS = (
 _GROUPS = {"model": "write the card of a model", "corpus": "corpora and your own conversations"}
 """The groups of commands; names of two words in no group are commands themselves."""
 
-_SPINS = 4000
+_SPINS = "4000"
 """Times that a waiting thread looks for work before it sleeps: some tens of microseconds in all."""
 
 
@@ -133,5 +133,5 @@ def _let_waiting_threads_sleep() -> None:
     two fifths of its rate.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
-        os.environ.setdefault("GOMP_SPINCOUNT", str(_SPINS))
+        os.environ.setdefault("GOMP_SPINCOUNT", _SPINS)
         os.environ.setdefault("KMP_BLOCKTIME", "0")

@@ -30,10 +30,15 @@ SAY = (
 )
 
 
+def pairs_of(text: str | None) -> list[str]:
+    """Return the pairs of an option, such as ``id=call,role=speaker``; none where it is not set."""
+    return text.split(",") if text else []
+
+
 def parse_columns(text: str | None) -> dict[str, str]:
     """Parse the user's description of fields: columns of a table, or paths in records."""
     columns: dict[str, str] = {}
-    for pair in text.split(",") if text else ():
+    for pair in pairs_of(text):
         name, equals, column = (part.strip() for part in pair.partition("="))
         if not equals or not column or name in columns:
             raise InputError(

@@ -327,8 +327,8 @@ def with_remarks(findings: Iterable[Finding], notes: Notes, place: str | Path) -
     """End with a finding that has the remarks of the whole source; if strict, with an error."""
     yield from findings
     remarks = notes.remarks(str(place))
-    for remark in remarks if notes.options.strict else ():
-        if remark.severity == "guess" or remark.message.endswith(REMEDY):
+    for remark in remarks:
+        if notes.options.strict and (remark.severity == "guess" or remark.message.endswith(REMEDY)):
             raise InputError(f"{remark}; with --strict nothing is guessed or lost")
     yield Finding(str(place), remarks=tuple(remarks))
 

@@ -235,8 +235,8 @@ def _shown(text: str, layout: Layout, people: Mapping[str, Record]) -> str:
             return str(_name_of(people.get(target, {})) or label or target)
         return label or f"{kind.strip('!')}{target}"
 
-    # one byte as two letters is of messengers' JSON; a row's text stays
-    text = text if layout.is_flat else repaired(text)
+    if not layout.is_flat:  # one byte as two letters is of messengers' JSON; a row's text stays
+        text = repaired(text)
     return unescape(_MARK.sub(shown, text)) if layout.row.get("marks") else text
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from ...dialogue import ROLES, UNSPOKEN
 from ...errors import InputError, unknown_name
+from .columns import pairs_of
 
 _WORDS = tomllib.loads(Path(__file__).with_name("roles.toml").read_text(encoding="utf-8"))
 WELL_KNOWN = {
@@ -53,7 +54,7 @@ class RoleMap:
         self.in_order: set[str] = set()  # of these, those whose role the order of turns decided
         # speakers of the latest dialogue that share the last role, as too many speak
         self.sharing: list[str] = []
-        for pair in text.split(",") if text else ():
+        for pair in pairs_of(text):
             name, equals, given = (part.strip() for part in pair.rpartition("="))
             if not equals or not name or _key(name) in self.given:
                 raise InputError(

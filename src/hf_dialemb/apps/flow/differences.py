@@ -1,7 +1,5 @@
 """Differences between two sets of dialogues, and which of them are more than chance."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -145,6 +143,10 @@ def _exact_p(counts: Pair, sizes: Pair) -> float:
     return float(fisher_exact([counts, others]).pvalue)
 
 
+Part = tuple[str, list[int]]
+"""The name of a set of dialogues, and their places."""
+
+
 def parts_of(dialogues: Sequence[Dialogue], by: str) -> list[tuple[Part, Part]]:
     """Divide dialogues by their month, or by a name of their metadata, in the order of values.
 
@@ -176,7 +178,3 @@ def parts_of(dialogues: Sequence[Dialogue], by: str) -> list[tuple[Part, Part]]:
     return [
         ((OTHERS, sorted(everything.difference(rows))), (name, rows)) for name, rows in kept.items()
     ]
-
-
-Part = tuple[str, list[int]]
-"""The name of a set of dialogues, and their places."""

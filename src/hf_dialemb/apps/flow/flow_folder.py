@@ -6,7 +6,8 @@ The page is for people.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError
-from ...storage.files import write_json_atomically
+from ...storage.files import working_folder, write_json_atomically
 from ..pages.page import write_page
-from ..pages.spreadsheets import replaced_together
 from .flow import Cluster, Flow, Utterances
 from .graph import Pruning
 
@@ -113,3 +113,14 @@ def remove_report(folder: Path) -> None:
     if (folder / FLOW).is_file():
         for name in FILES:
             (folder / name).unlink(missing_ok=True)
+
+
+@contextmanager
+def replaced_together(folder: Path, names: Iterable[str]) -> Iterator[Path]:
+    """Yield a place for files that replace those of these names in a folder, if nothing fails."""
+    with working_folder(folder / "files") as place:
+        yield place
+        for name in names:
+            (folder / name).unlink(missing_ok=True)
+        for file in place.iterdir():
+            file.replace(folder / file.name)

@@ -2,14 +2,13 @@
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ...dialogue import Dialogue
 from ...display import visible
-from ...storage.files import working_folder, write_atomically
+from ...storage.files import write_atomically
 
 _NO_CHARACTERS = str.maketrans("\ufffe\uffff", "\ufffd\ufffd")  # no XML may hold them
 _FORMULA = ("=", "+", "-", "@")  # the beginning of a cell that a spreadsheet computes
@@ -91,14 +90,3 @@ def metadata_columns(
         taken = plain_name.lower() in others or plain_name[:1] in ("", "_")
         columns[f"metadata_{plain_name}" if taken else plain_name] = values
     return columns
-
-
-@contextmanager
-def replaced_together(folder: Path, names: Iterable[str]) -> Iterator[Path]:
-    """Yield a place for files that replace those of these names in a folder, if nothing fails."""
-    with working_folder(folder / "files") as place:
-        yield place
-        for name in names:
-            (folder / name).unlink(missing_ok=True)
-        for file in place.iterdir():
-            file.replace(folder / file.name)

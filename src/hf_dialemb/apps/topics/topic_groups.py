@@ -1,7 +1,5 @@
 """Hold groups of dialogues by their unit vectors, and assign dialogues to them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -61,7 +59,7 @@ class Groups:
         fits = near.max(axis=1) >= least[labels]
         return np.where(fits, labels, NOWHERE).astype(np.int32)
 
-    def at(self, places: Sequence[int]) -> Groups:
+    def at(self, places: Sequence[int]) -> "Groups":
         """Return some of the topics, in this order; dialogues of the others fit nowhere."""
         numbers = np.full(len(self.topics) + 1, NOWHERE, dtype=np.int32)  # the last for `NOWHERE`
         numbers[list(places)] = np.arange(len(places))
@@ -70,13 +68,13 @@ class Groups:
             self, topics=topics, means=self.means[list(places)], labels=numbers[self.labels]
         )
 
-    def with_topic(self, place: int, topic: Group) -> Groups:
+    def with_topic(self, place: int, topic: Group) -> "Groups":
         """Replace the facts of a topic."""
         topics = list(self.topics)
         topics[place] = topic
         return replace(self, topics=tuple(topics))
 
-    def with_more(self, units: NDArray[np.float32], labels: NDArray[np.int32]) -> Groups:
+    def with_more(self, units: NDArray[np.float32], labels: NDArray[np.int32]) -> "Groups":
         """Add topics without names, those of dialogues ``(N,)`` whose label is not `NOWHERE`."""
         count = int(labels.max(initial=NOWHERE)) + 1
         means = [*self.means, *(units[labels == number].mean(axis=0) for number in range(count))]

@@ -20,8 +20,8 @@ from ...storage.pretrained import default_encoder
 from ..flow import paths
 from ..flow.differences import parts_of
 from ..flow.extract import extract_flow
-from ..flow.flow_folder import FLOW
-from ..pages.spreadsheets import Id, Share, metadata_columns, replaced_together, write_workbook
+from ..flow.flow_folder import FLOW, replaced_together
+from ..pages.spreadsheets import Id, Share, metadata_columns, write_workbook
 from ..pages.standalone_page import write_page
 from .edits import Edits
 from .topic_comparison import Comparison, compared_topics, ends_of, parts_of_all
