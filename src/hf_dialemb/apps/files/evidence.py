@@ -7,13 +7,13 @@ words of roles say themselves what they are, a text is long and differs, a flag 
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ...hooks import entries
-from .columns import SIDES, name_rank
+from .columns import name_rank
 from .json_values import Record, flattened
 from .roles import PROGRAMS, WELL_KNOWN
 
@@ -45,7 +45,7 @@ _PERSON = re.compile("sender|author|user|from")
 _MARKUP = re.compile(r"html|rich", re.IGNORECASE)
 _TAG = re.compile(r"</(p|div|span|a|b|i|blockquote|table|body)>|<br\s*/?>")
 _MARKED = 0.2  # of texts that have tags, if all are HTML
-_SURE, _WHOLE = 8, 9  # ranks of names of texts: from here on a list, and a text, are none
+_SURE = 8  # the last rank of names of texts that are not whole conversations
 _PARENT = re.compile("parent|parent_?(message)?_?(uu)?id", re.IGNORECASE)
 _START = re.compile(
     r"(.*/)?((start|begin|offset)(_?(time|offset|ts|timestamp|in)?_?(s|ms|millis|milliseconds|"
@@ -54,10 +54,6 @@ _START = re.compile(
     re.IGNORECASE,
 )
 _PASSED = re.compile(r"\d\d?:\d\d(:\d\d)?([.,]\d+)?")
-_USUAL = re.compile(
-    "id|dial(ogue|og)_?id|conversation_?id|session_?id|role|speaker|content|text|utterance|message"
-)
-_SIDE = re.compile(r"[\s_-]*(message|text|utterance|said|turn)$")
 
 
 @dataclass(frozen=True)
@@ -141,12 +137,15 @@ def layout_of(items: Sequence[Record], given: Mapping[str, str] | None = None) -
     role = chosen.get("role") or row.get("role") or _roles(columns, len(spoken))
     if flags and "role" not in chosen and all(map(_is_opaque, columns.get("".join(role[:1]), ()))):
         role = []
-    names = row.get("name_at") or _ranked("name", columns, role[:1])
     starts = [path for path, values in filled.items() if _counts_from_start(path, values)]
     texts = [str(value_at(item, text)) for item in spoken]
     return Layout(
         role=role,
-        name=chosen.get("name") or names or [p for p in ("name",) if p in filled] or role,
+        name=chosen.get("name")
+        or row.get("name_at")
+        or _ranked("name", columns, role[:1])
+        or [path for path in ("name",) if path in filled]
+        or role,
         text=text,
         time=chosen.get("time") or _ranked("time", filled, [*text, *starts]),
         group=chosen.get("id") or row.get("group") or _groups(filled, len(spoken)),
@@ -157,6 +156,7 @@ def layout_of(items: Sequence[Record], given: Mapping[str, str] | None = None) -
         parent=next(filter(_PARENT.fullmatch, filled), ""),
         flags=flags,
         row=row,
+        divides=True,
         is_markup=len(list(filter(_TAG.search, texts))) > _MARKED * len(texts),
         is_recording=bool(starts) or any(path.endswith("transcript") for path in text[:1]),
         system_speaks=_system_speaks([str(value_at(item, role)).lower() for item in spoken]),
@@ -354,99 +354,3 @@ def _is_offset(value: Any) -> bool:
     return bool(_PASSED.fullmatch(text)) or (
         is_number and float(text) < (1e14 if is_round else 1e8)
     )
-
-
-def layout_of_rows(items: Sequence[Record], given: Mapping[str, str]) -> Layout:
-    """Choose the fields of the rows of a table, which may hold what both sides said."""
-    columns = columns_of(items)
-    layout = layout_of(items, given)
-    sides = [given[side] for side in SIDES if side in given]
-    if given.keys().isdisjoint(("role", "content", *SIDES)):
-        sides = _sides(columns)
-    role = [] if sides else list(layout.role)
-    text = list(layout.text)
-    if "content" not in given:
-        most = max((len(set(columns[path])) for path in text), default=0)
-        text = [path for path in text if sides or 2 * len(set(columns[path])) >= most]
-        ranks = {path: name_rank("content", path) for path in text}
-        text = [p for p in text if role or sides or ranks[p] not in (None, _WHOLE)]
-    taken = {*(sides or text[:1]), *role[:1], *given.values()}
-    group, divides = _group(columns, taken, has_role=bool(role))
-    if "id" in given:
-        group, divides = [given["id"]], True
-    is_recording = layout.is_recording and {"start", "end"} <= columns.keys()
-    time = list(layout.time if is_recording else [*layout.time, *layout.start])
-    days, clocks = ([at for at in columns if name_rank(kind, at) == 0] for kind in ("day", "clock"))
-    has_both = len(days) == len(clocks) == 1 and days != clocks and time[0] in (*days, *clocks)
-    free = [path for path in columns if path not in {*taken, *group, *time[:1]}]
-    first = {
-        name: given.get(name) or next((p for p in free if name_rank(name, p) == 0), "")
-        for name in ("turn", "domain", "dialogue_act")
-    }
-    return replace(
-        layout,
-        sides=sides,
-        role=role,
-        name=[] if sides else layout.name,
-        text=text,
-        group=group,
-        divides=divides,
-        day=days[0] if has_both else "",
-        time=clocks if has_both else time,
-        turn=first["turn"],
-        domain=first["domain"],
-        acts=first["dialogue_act"],
-        is_recording=is_recording,
-        is_flat=True,
-    )
-
-
-def _sides(columns: Mapping[str, list[Any]]) -> list[str]:
-    """Return the columns of what each side said: prompt and response, or customer and agent."""
-    content = [rank for path in columns if (rank := name_rank("content", path)) is not None]
-    sides = []
-    for side in SIDES:
-        ranks = {path: rank for path in columns if (rank := name_rank(side, path)) is not None}
-        places = [path for path in ranks if ranks[path] == min(ranks.values())]
-        if not any(rank < 6 for rank in content):
-            words = {p: _SIDE.sub("", p.casefold()) for p in columns if not p.isdecimal()}
-            places += [path for path, word in words.items() if WELL_KNOWN.get(word) == side]
-        sides += places if len(places) == 1 else []
-    is_plain = not any(is_whole(str(text)) for side in sides for text in columns[side])
-    return sides if len(sides) == 2 and is_plain else []
-
-
-def _group(
-    columns: Mapping[str, list[Any]], taken: set[str], *, has_role: bool
-) -> tuple[list[str], bool]:
-    """Return the field that rows of a dialogue share, and whether it is more than a channel."""
-    flags = {"true", "false"}
-    free = {
-        path: values
-        for path, values in columns.items()
-        if path not in taken and not {str(value).lower() for value in values} <= flags
-    }
-    ranks = {path: rank for path in free if (rank := name_rank("id", path)) is not None}
-    least = min(ranks.values(), default=0)
-    # a message's id beside the ticket's
-    most = 3 if least == 2 and has_role else least
-    best = sorted((path for path in ranks if ranks[path] <= most), key=lambda path: ranks[path])
-    again = [path for path in best if len(set(free[path])) < len(free[path])]
-    channels = [path for path in free if name_rank("channel", path) is not None]
-    return (again or best or channels)[:1], bool(best)
-
-
-def choice_of(layout: Layout, items: Sequence[Record]) -> str:
-    """Return what --columns would say of rows whose names are unusual, with the evidence."""
-    content = dict(zip(SIDES, layout.sides, strict=True)) if layout.sides else {}
-    chosen = {"id": layout.group, "role": layout.role, "content": layout.text}
-    firsts = {field: paths[0] for field, paths in chosen.items() if paths}
-    places = {field: path for field, path in firsts.items() if not (content and field == "content")}
-    places |= content
-    if all(map(_USUAL.fullmatch, map(str.lower, places.values()))):
-        return ""
-    words = ",".join(f"{field}={path}" for field, path in places.items())
-    counts = (
-        f"{path}: {len({item.get(path) for item in items}):,} values" for path in places.values()
-    )
-    return f"columns: read as --columns '{words}' ({'; '.join(counts)} in {len(items):,} rows)"

@@ -53,7 +53,7 @@ def joined(place: str, pieces: Iterable[Message], notes: Notes) -> list[Message]
     turns: list[Message] = []
     for piece in pieces:
         role = "speaker" if is_one else _role(piece, keys)
-        before = turns[-1] if turns else {"role": None, "content": "."}
+        before: Message = turns[-1] if turns else {"role": None, "content": "."}
         goes_on = "" in (role, before["role"]) or role == before["role"]
         if (
             turns

@@ -7,7 +7,6 @@ dialogue are put together by its id.
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from itertools import islice
 from typing import Any
@@ -15,13 +14,14 @@ from typing import Any
 from ...data.raw_records import MISFORMED
 from ...errors import InputError, unknown_name
 from .columns import SAY
-from .evidence import Layout, choice_of, columns_of, is_known, layout_of, layout_of_rows
+from .evidence import Layout, columns_of, is_known, layout_of
 from .findings import Draft, Notes, Problem, from_record
 from .joining import continued, joined
 from .json_values import flattened, opened, pair_of, plain
 from .message_parts import Message
 from .record_tables import Conversations
 from .row_groups import Rows, number_of, numbers_among
+from .row_layout import choice_of, layout_of_rows
 from .table_files import cell_text
 from .talks import Talk, address_of, id_of, metadata_of, ranked_fields
 
@@ -73,10 +73,10 @@ class RecordDrafts:
         self._choice = ""
         if "messages" in given or not sample:
             return None
-        layout = replace(layout_of(sample, given), divides=True)
+        texts = [self._texts(item) for item in sample] if self.is_table else []
+        layout = layout_of(texts or sample, given)
         if self.is_table:
-            texts = [self._texts(item) for item in sample]
-            layout = layout_of_rows(texts, given)
+            layout = layout_of_rows(layout, columns_of(texts), given)
             self._choice = "" if given else choice_of(layout, texts)
         if not (given or layout.sides):
             speaks = self.tables.speaks("[]", sample) and not any(map(pair_of, sample))
