@@ -91,18 +91,18 @@ def _is_map(value: Record) -> bool:
     """Return whether ids lead to lists, or to objects that are alike."""
     items = list(value.values())[:20]
     are_ids = 2 * sum(bool(re.search(r"[\d@]", str(name))) for name in value) >= len(value)
-    if all(map(_is_list, items)):
+    if all(isinstance(item, list) for item in items):
         return are_ids and bool(items)
     if not all(isinstance(item, Mapping) for item in items) or pair_of(value):
         return False
-    if not are_ids and (len(items) < 2 or not any(map(_is_list, items[0].values()))):
+    if not are_ids and (len(items) < 2 or all(map(_is_scalar, items[0].values()))):
         return False
     shared = set(items[0])
     return all(2 * len(shared & item.keys()) >= max(len(shared), len(item), 1) for item in items)
 
 
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list)
+def _is_scalar(value: Any) -> bool:
+    return not isinstance(value, list | Mapping)
 
 
 def pair_of(value: Record) -> tuple[str, ...]:

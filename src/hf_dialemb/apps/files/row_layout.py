@@ -25,7 +25,7 @@ def layout_of_rows(
     if given.keys().isdisjoint(("role", "content", *SIDES)):
         sides = _sides(filled)
     role = [] if sides else list(layout.role)
-    differing = {path: len(set(filled[path])) for path in layout.text}
+    differing = {path: len(set(filled.get(path, ()))) for path in layout.text}
     text = [
         path
         for path in layout.text
