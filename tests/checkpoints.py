@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from hf_dialemb import DSEModel, MultiGranularityModel
 from hf_dialemb.methods import METHODS, get_method
-from hf_dialemb.methods.dse import DSEModel
 from hf_dialemb.methods.dual_encoder import METHOD as DUAL
 from hf_dialemb.methods.multi_granularity import METHOD as ENSEMBLE
-from hf_dialemb.methods.multi_granularity import MultiGranularityModel
 from hf_dialemb.methods.ranker import LoadedRanker
 
 

@@ -21,8 +21,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
-from hf_dialemb.data import load_dialogues
-from hf_dialemb.dialogue import Dialogue
+from hf_dialemb import Dialogue, load_dialogues
 
 # On a busy or slow machine an example takes as long as it takes.
 settings.register_profile(
@@ -128,6 +127,29 @@ def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory, tiny_bert: str) ->
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_export(tiny_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that `tiny_checkpoint` is published as."""
+    from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
+
+    folder = tmp_path_factory.mktemp("tiny_export")
+    write_checkpoint(*load_checkpoint(str(tiny_checkpoint)), folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_run(
+    tiny_bert: str, sample_dialogues: list[Dialogue], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """A training of DSE in one step, which kept its checkpoint."""
+    from hf_dialemb import train
+
+    place = tmp_path_factory.mktemp("runs") / "tiny-0"
+    steps = {"max_steps": 1, "save_steps": 1, "per_device_train_batch_size": 8}
+    settings = {"backbone": tiny_bert, "output_dir": place, "disable_tqdm": True, **steps}
+    return train("dse", sample_dialogues[:16], **settings).path
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -27,7 +27,7 @@ def kill(owner, name, calls, work, *request):
             work(*request)
 
 
-def files_of(folder: Path) -> dict[str, bytes]:
+def contents_of(folder: Path) -> dict[str, bytes]:
     """What lies in a folder, hidden files too."""
     return {
         str(file.relative_to(folder)): file.read_bytes()

@@ -14,11 +14,10 @@ from types import ModuleType
 
 import pytest
 
+from hf_dialemb import Dialogue, InputError
 from hf_dialemb.data import CORPORA, get_corpus, load_examples, write_jsonl
 from hf_dialemb.data.corpus import Corpus
 from hf_dialemb.data.reading_options import ReadingOptions
-from hf_dialemb.dialogue import Dialogue
-from hf_dialemb.errors import InputError
 
 HERE = Path(__file__).parent
 FILES = HERE / "corpora_files"

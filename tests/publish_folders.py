@@ -71,11 +71,6 @@ def model_folder(folder: Path, seed: int = 0, parts: int = 1) -> Path:
     return folder
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    files = (path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
-
-
 def seen(hub, name: str = "org/small", revision: str = "main") -> dict[str, bytes]:
     """Return the files of a repository without the Hub's own."""
     files = hub.files("models", name, revision)

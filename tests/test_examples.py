@@ -1,5 +1,6 @@
 """The examples: each runs as it stands. make wheel runs the demo."""
 
+import asyncio
 import os
 import re
 import runpy
@@ -16,10 +17,9 @@ import pytest
 from checkpoints import save_dse
 from sentence_transformers import SentenceTransformer
 
-from hf_dialemb.data import load_dialogues, write_jsonl
+from hf_dialemb import Dialogue, load_dialogues, load_encoder
+from hf_dialemb.data import write_jsonl
 from hf_dialemb.data.readers.packed import packed
-from hf_dialemb.dialogue import Dialogue
-from hf_dialemb.evaluation import load_encoder
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -47,16 +47,12 @@ def run(monkeypatch, capsys):
 
 
 @pytest.fixture(scope="module")
-def published(tiny_checkpoint, tiny_bert, tmp_path_factory) -> dict[str, str]:
+def published(tiny_export, tiny_bert, tmp_path_factory) -> dict[str, str]:
     """What `dialemb export` writes of a dialogue encoder and of an utterance encoder."""
     folder = tmp_path_factory.mktemp("published")
-    sources = {
-        "dial2vec": tiny_checkpoint,
-        "dse": save_dse(tiny_bert, folder / "trained", max_tokens=256),
-    }
-    for name, source in sources.items():
-        write_checkpoint(*load_checkpoint(str(source)), folder / name)
-    return {name: str(folder / name) for name in sources}
+    trained = save_dse(tiny_bert, folder / "trained", max_tokens=256)
+    write_checkpoint(*load_checkpoint(str(trained)), folder / "dse")
+    return {"dial2vec": str(tiny_export), "dse": str(folder / "dse")}
 
 
 def domain(line):
@@ -117,6 +113,48 @@ def test_an_agent_remembers_what_matters(run):
     said = ("peanuts", "cats", "Thai food", "new job", "Berlin", "do not know", "do not know")
     assert len(answers) == len(said)
     assert all(words in answer for words, answer in zip(said, answers, strict=True))
+
+
+async def asked(folder, *calls):
+    """Start the memory by MCP, call its tools, and return what they answered."""
+    import mcp
+
+    start = mcp.StdioServerParameters(
+        command=sys.executable,
+        args=[str(EXAMPLES / "memory_server.py"), str(folder)],
+        env=dict(os.environ),
+    )
+    async with mcp.stdio_client(start) as streams, mcp.ClientSession(*streams) as session:
+        await session.initialize()
+        tools = {tool.name for tool in (await session.list_tools()).tools}
+        assert tools == {"remember", "recall", "forget"}
+        answers = [await session.call_tool(name, given) for name, given in calls]
+    return [answer.structured_content["result"] for answer in answers]
+
+
+@needs("mcp")
+def test_agents_remember_recall_and_forget_in_a_folder_that_lasts(tmp_path):
+    question = {"question": "Where do I live?", "user": "anna"}
+    kept = asyncio.run(
+        asked(
+            tmp_path / "agent.memory",
+            ("remember", {"text": "I live in Lisbon.", "user": "anna", "speaker": "Anna"}),
+            ("remember", {"text": "I live in Oslo.", "user": "ben"}),
+            ("recall", question),
+        )
+    )
+    assert kept[:2] == [0, 1]
+    assert [hit["text"] for hit in kept[2]] == ["I live in Lisbon."]
+    forgotten = asyncio.run(
+        asked(
+            tmp_path / "agent.memory",
+            ("forget", {"user": "anna", "number": kept[2][0]["number"]}),
+            ("recall", question),
+            ("recall", {**question, "user": "ben"}),
+        )
+    )
+    assert forgotten[:2] == [1, []]
+    assert [hit["text"] for hit in forgotten[2]] == ["I live in Oslo."]
 
 
 @pytest.mark.parametrize("method", ["dial2vec", "dse"])

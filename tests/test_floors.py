@@ -73,6 +73,7 @@ def run_in(folder: Path, *words: object) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_library_alone_imports_and_reads_what_is_plain(library):
     run_in(library, "-c", LIBRARY, library)
 

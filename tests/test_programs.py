@@ -150,22 +150,6 @@ def run(monkeypatch, tmp_path):
     return run
 
 
-@pytest.fixture(scope="module")
-def trained(tiny_bert, tmp_path_factory) -> Path:
-    """A training that kept its only checkpoint."""
-    place = tmp_path_factory.mktemp("runs") / "tiny-0"
-    steps = {
-        "max_steps": 1,
-        "save_steps": 1,
-        "max_dialogues": 20,
-        "use_cpu": True,
-        "disable_tqdm": True,
-    }
-    return hf_dialemb.train(
-        "dse", "sample", backbone=tiny_bert, output_dir=place, exclude="none", **steps
-    ).path
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
 def test_a_benchmark_runs(name, run, tmp_path, monkeypatch):
@@ -181,7 +165,7 @@ def test_a_benchmark_runs(name, run, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_training_scripts_run(trained, tiny_bert, tmp_path):
+def test_the_training_scripts_run(tiny_run, tiny_bert, tmp_path):
     words = (
         "--method dse --corpus sample --max_steps 1 --max_dialogues 9 "
         "--per_device_train_batch_size 2"
@@ -191,7 +175,7 @@ def test_the_training_scripts_run(trained, tiny_bert, tmp_path):
         "--backbone",
         tiny_bert,
         "--model",
-        str(trained),
+        str(tiny_run),
         "--by",
         "sample/dev",
         "--limit",

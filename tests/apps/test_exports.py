@@ -6,10 +6,9 @@ from dataclasses import replace
 import pytest
 from made_up_corpora import read_file, write
 
+from hf_dialemb import Dialogue, Turn, load_dialogues
 from hf_dialemb.apps.cli import main
 from hf_dialemb.apps.files.check import check
-from hf_dialemb.data import load_dialogues
-from hf_dialemb.dialogue import Dialogue, Turn
 
 SAID = (
     Turn("user", "Where is my parcel?"),
@@ -204,11 +203,12 @@ def test_what_was_done_is_told_once_with_a_count_and_examples(tmp_path):
         f"{number},Visitor,Hi\n{number},System,Chat started\n{number},,\n" for number in range(5)
     )
     path.write_text("id,role,text\n" + rows + "0,Ann,Ho\n1,Bob,Ho\n")
-    guess, empty = (sentence for sentence in remarks(path) if "got" not in sentence)
+    guess, empty, apart = (sentence for sentence in remarks(path) if "got" not in sentence)
     assert guess.startswith(
         "roles: guessed System: ignore; Ann, Bob: assistant; to confirm or change it, say "
     )
     assert guess.endswith(" --roles 'System=ignore,Ann=assistant,Bob=assistant'")
+    assert apart == "2 dialogues whose rows stood apart put together"
     assert empty.startswith(f"left out a turn without text (5 times, such as {path}:10, ")
     roles = "System=ignore,Visitor=user,*=assistant"
     assert not [sentence for sentence in remarks(path, roles=roles) if "guessed" in sentence]

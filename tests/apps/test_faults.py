@@ -5,7 +5,6 @@ Each command that reads one says so in a sentence, writes nothing, and runs none
 
 import io
 import json
-import os
 import shutil
 from pathlib import Path
 
@@ -13,17 +12,15 @@ import numpy as np
 import pytest
 import torch
 from checkpoints import save, save_dse
-from killed import files_of
+from killed import contents_of
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.models import Pooling, Transformer
 from transformers import AutoModel
 
-from hf_dialemb import load_encoder
+from hf_dialemb import Dial2VecModel, load_encoder
 from hf_dialemb.data import write_jsonl
-from hf_dialemb.data.source import files_within
 from hf_dialemb.methods import layout
-from hf_dialemb.methods.dial2vec import Dial2VecModel
 from hf_dialemb.methods.layout import token_ids
 from hf_dialemb.methods.ranker import LoadedRanker
 
@@ -150,9 +147,9 @@ def test_a_huge_turn_is_cut_before_it_is_tokenised_and_has_the_same_vector(
     healthy, tmp_path, keep, monkeypatch
 ):
     words = " ".join(
-        f"{word} {number}" for number, word in enumerate(["a", "hotel", "[SEP]", "room"] * 3_000)
+        f"{word} {number}" for number, word in enumerate(["a", "hotel", "[SEP]", "room"] * 1_000)
     )
-    texts = [words, " " * 200_000 + words, "x" * 200_000, "hotel", words[::-1]]
+    texts = [words, " " * 50_000 + words, "x" * 50_000, "hotel", words[::-1]]
     side = {"truncation_side": "right" if keep == "start" else "left"}
     for name in ("plain", "sentence", "dse"):
         folder = shutil.copytree(healthy / name, tmp_path / name)
@@ -167,37 +164,16 @@ def test_a_huge_turn_is_cut_before_it_is_tokenised_and_has_the_same_vector(
             found.append(encoder.encode_utterances(texts))
         assert np.array_equal(*found), name
     rows = [len(row) for row in token_ids(texts[:3], tokenizer, 64, keep)]
-    assert rows[0] < 20_000 < len(token_ids(texts[:1], tokenizer)[0])
+    assert rows[0] < 8_000 < len(token_ids(texts[:1], tokenizer)[0])
     assert rows[1] > 64
 
 
 def test_nothing_is_written_over_a_model(healthy, refused):
-    before = files_of(healthy)
+    before = contents_of(healthy)
     learn = ("train", "--method", "dse", "--backbone", healthy / "plain", "--output_dir")
     for words, told in (
         ((*learn, healthy / "plain"), "is what is read, and would be lost"),
         ((*learn, healthy / "dse"), "holds config.json without training_settings.json"),
     ):
         assert told in refused(*words)
-    assert files_of(healthy) == before
-
-
-def test_what_need_not_end_is_refused_or_entered_once(healthy, tmp_path, refused, capsys):
-    pipe, endless = tmp_path / "pipe", Path("/dev/zero")
-    os.mkfifo(pipe)
-    for words in (
-        ("rank", "--model", healthy / "dse", "--context", pipe, "--candidates", endless),
-        ("train", "--config", endless),
-        ("train", "--method", "dse", "--corpus", pipe),
-        ("corpus", "check", pipe),
-        ("flow", "--input", pipe, "--output", tmp_path / "flow"),
-        ("embed", "--input", endless, "--model", "tfidf", "--output", tmp_path / "x.npy"),
-    ):
-        assert "got a pipe or a device, expected a file" in refused(*words)
-    folders = [tmp_path / "talks" / name for name in "abcdefgh"]
-    for folder in folders:
-        folder.mkdir(parents=True)
-        (folder / "call.txt").write_text("Customer: hello\nAgent: hi\n")
-        for other in folders:
-            (folder / f"to-{other.name}").symlink_to(other)
-    assert len(list(files_within(tmp_path / "talks"))) == 8
+    assert contents_of(healthy) == before

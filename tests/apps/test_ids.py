@@ -34,7 +34,7 @@ def found():
 @example(CELLS[:4])
 @example(CELLS[4:8])
 @example([*CELLS[8:], "\r"])
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_ids_come_back_from_every_file(tmp_path_factory, found, ids):
     folder = tmp_path_factory.mktemp("ids")
     corpus = [replace(own, id=id) for own, id in zip(found.corpus, ids, strict=True)]

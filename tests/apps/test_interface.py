@@ -1,37 +1,28 @@
-"""The Python interface.
-
-The block of the README, dialogues in memory in every form, runs that load as what they are.
-"""
+"""The Python interface: dialogues in memory in every form, runs that load as what they are."""
 
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from interface_block import dialogues_in_memory, run_block
+from interface_block import dialogues_in_memory
 from sentence_transformers import SentenceTransformer
 
 import hf_dialemb
+from hf_dialemb import DSEModel
 from hf_dialemb.apps.cli import main
-from hf_dialemb.data import load_dialogues
-from hf_dialemb.data.jsonl import write_jsonl
-from hf_dialemb.dialogue import Dialogue
-from hf_dialemb.errors import InputError
-from hf_dialemb.methods.dse import DSEModel
 
 DIALOGUES = dialogues_in_memory()
 
 
 @pytest.fixture(scope="module")
 def run(tiny_bert, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("runs") / "mine"
-    return hf_dialemb.train(
-        "dse", DIALOGUES, backbone=tiny_bert, max_steps=3, save_steps=2, output_dir=folder
-    )
-
-
-def test_the_block_of_the_readme(tiny_bert, tmp_path):
-    run_block(tmp_path, tiny_bert)
+    steps = {
+        "max_steps": 3,
+        "save_steps": 2,
+        "output_dir": tmp_path_factory.mktemp("runs") / "mine",
+    }
+    return hf_dialemb.train("dse", DIALOGUES, backbone=tiny_bert, **steps)
 
 
 def test_all_forms_of_a_model_give_the_same_vectors(run, tmp_path):
@@ -83,23 +74,3 @@ def test_every_cell_runs_and_one_draws(tmp_path, monkeypatch):
     assert drawn == [10]  # a colour for each domain
     assert (tmp_path / "runs" / "start" / "flow.html").is_file()
     assert {row.model for row in names["results"].results} == {"all-MiniLM-L6-v2", "runs/start"}
-
-
-MESSAGES = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]
-DIALOGUE = Dialogue.from_messages(MESSAGES, id="a", domains=["greeting"])
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda source: load_dialogues(source, split="test"),
-        lambda source: hf_dialemb.evaluate("tfidf", source, split="test"),
-    ],
-)
-@pytest.mark.parametrize("source", ["own.jsonl", [DIALOGUE]], ids=["file", "memory"])
-def test_a_split_of_what_has_none_is_refused(tmp_path, monkeypatch, call, source):
-    monkeypatch.chdir(tmp_path)
-    write_jsonl([DIALOGUE], "own.jsonl")
-    with pytest.raises(InputError, match=r"^split: got 'test', but .* has no splits and is read"):
-        call(source)
-    assert load_dialogues(source, split="all") == [DIALOGUE]

@@ -11,12 +11,11 @@ import pytest
 import torch
 from checkpoints import assembled, deep_attention_matching, dual_encoder
 
+from hf_dialemb import Dialogue, InputError, Turn, load_dialogues
 from hf_dialemb.apps.search import rank
 from hf_dialemb.apps.search.rank import rank_file, rank_pool, read_pool
-from hf_dialemb.data import load_dialogues, write_jsonl
+from hf_dialemb.data import write_jsonl
 from hf_dialemb.data.examples import draw_candidates, read_candidates
-from hf_dialemb.dialogue import Dialogue, Turn
-from hf_dialemb.errors import InputError
 from hf_dialemb.methods.ranker import RankingExample, score_candidates
 
 

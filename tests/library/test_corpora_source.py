@@ -14,11 +14,10 @@ import pytest
 from made_up_corpora import needs, pack, write
 from talks import dialogue
 
-from hf_dialemb.data import CORPORA, get_corpus, load_dialogues, readers, single_domain
+from hf_dialemb import InputError, load_dialogues
+from hf_dialemb.data import CORPORA, Source, get_corpus, readers, single_domain
 from hf_dialemb.data.corpus import TERMS
 from hf_dialemb.data.published import catalogue
-from hf_dialemb.data.source import Source
-from hf_dialemb.errors import InputError
 
 NAMES = (
     "train/part_2",

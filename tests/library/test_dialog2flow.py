@@ -8,9 +8,8 @@ import pytest
 import reference_models as reference
 import torch
 
-from hf_dialemb.dialogue import Dialogue, Turn
-from hf_dialemb.errors import InputError
-from hf_dialemb.methods.dialog2flow import METHOD, Dialog2FlowConfig, Dialog2FlowModel, collate
+from hf_dialemb import Dialog2FlowConfig, Dialog2FlowModel, Dialogue, InputError, Turn
+from hf_dialemb.methods.dialog2flow import METHOD, collate
 from hf_dialemb.methods.layout import Truncation
 
 

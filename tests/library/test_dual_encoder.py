@@ -8,16 +8,16 @@ import pytest
 import torch
 from talks import dialogue
 
+from hf_dialemb import Dialogue, DualEncoderModel, InputError, Turn
 from hf_dialemb.data.examples import (
     ResponseSelection,
     draw_candidates,
     read_candidates,
     write_candidates,
 )
-from hf_dialemb.dialogue import Dialogue, Turn, plain
-from hf_dialemb.errors import InputError
+from hf_dialemb.dialogue import plain
 from hf_dialemb.methods.config import RankerConfig
-from hf_dialemb.methods.dual_encoder import METHOD, DualEncoderModel, collate
+from hf_dialemb.methods.dual_encoder import METHOD, collate
 from hf_dialemb.methods.dual_encoder import TRANSFORMER_METHOD as TOWERS
 from hf_dialemb.methods.layout import Truncation
 from hf_dialemb.methods.ranker import LoadedRanker, RankingExample, RankingExamples

@@ -12,20 +12,18 @@ from given_vectors import Given, hashed, said
 from made_up_results import row
 
 import hf_dialemb
-from hf_dialemb import data
+from hf_dialemb import InputError, data, evaluate, load_encoder
 from hf_dialemb.data import write_jsonl
-from hf_dialemb.encoders import embedding_cache, load_encoder
-from hf_dialemb.errors import InputError
+from hf_dialemb.encoders import embedding_cache
 from hf_dialemb.evaluation import (
     default_tasks,
-    evaluate,
     evaluate_embeddings,
     evaluating,
     get_task,
     markdown_table,
+    paper_table,
 )
 from hf_dialemb.evaluation.results.contamination import NOTE, is_learnt, learnt_sets, sets_behind
-from hf_dialemb.evaluation.results.result_tables import paper_table
 from hf_dialemb.evaluation.results.rows import (
     Results,
     describe_run,

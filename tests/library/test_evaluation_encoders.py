@@ -1,4 +1,4 @@
-"""Encoders by name, and vectors that are kept."""
+"""Encoders by name, baselines that are fitted on what they encode, and vectors that are kept."""
 
 import shutil
 from collections import Counter
@@ -11,13 +11,14 @@ from checkpoints import save_dse
 from given_vectors import hashed
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.models import Pooling, Transformer
+from sklearn.metrics.pairwise import cosine_similarity
 from talks import DIALOGUES, dialogue
 
-from hf_dialemb.dialogue import Dialogue, Turn
-from hf_dialemb.encoders import Encoder, embedding_cache, load_encoder
+from hf_dialemb import Dialogue, InputError, Turn, load_encoder
+from hf_dialemb.encoders import Encoder, embedding_cache
 from hf_dialemb.encoders.embedding_cache import RememberingEncoder
-from hf_dialemb.encoders.specs import EncoderSpec, find_encoder
-from hf_dialemb.errors import InputError
+from hf_dialemb.encoders.specs import FITTED, EncoderSpec, find_encoder
+from hf_dialemb.encoders.word_vectors import TfidfEncoder
 from hf_dialemb.hashing import dialogue_key
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 
@@ -234,3 +235,46 @@ def test_a_dialogue_is_known_by_who_says_what():
         domains=("hotel",),
     )
     assert dialogue_key(labelled) == dialogue_key(talks[0])
+
+
+def two_themes(count=60):
+    """Dialogues of two kinds that share no word, by turns."""
+    generator = np.random.default_rng(0)
+    words = [[f"{theme}word{number}" for number in range(30)] for theme in ("hotel", "train")]
+    return [dialogue(" ".join(generator.choice(words[place % 2], 60))) for place in range(count)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "spec", ["tfidf", *(name for name in ("lda", "doc2vec") if name in FITTED)]
+)
+def test_what_shares_words_lies_together_and_a_fit_is_repeatable(spec):
+    if spec == "doc2vec":
+        pytest.importorskip("gensim")
+    encoder = load_encoder(spec)
+    vectors = encoder.encode(two_themes())
+    assert (vectors.dtype, len(vectors)) == (np.float32, 60)
+    cosines = cosine_similarity(vectors)
+    np.fill_diagonal(cosines, -1)
+    # the nearest other is of the same kind
+    assert np.mean(cosines.argmax(axis=1) % 2 == np.arange(60) % 2) > 0.9
+    np.testing.assert_array_equal(vectors, load_encoder(spec).encode(two_themes()))
+    assert encoder.fitted_on_input
+    assert encoder.name == spec
+    with pytest.raises(InputError, match=f"{spec}: got dialogues without common words"):
+        encoder.encode([dialogue("?"), dialogue("!")])
+
+
+def test_tfidf_separates_what_shares_no_word_and_is_reduced(random):
+    vectors = TfidfEncoder().encode(DIALOGUES)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-6)
+    assert vectors[0] @ vectors[1] == 0 < vectors[0] @ vectors[2]
+    cosines = cosine_similarity(
+        TfidfEncoder().encode(list(map(dialogue, ["我要退货", "怎么退货", "今天天气好"])))
+    )
+    assert cosines[0, 1] > cosines[0, 2] == 0
+    dialogues = [
+        dialogue(" ".join(f"word{number}" for number in random.integers(0, 400, 30)))
+        for _ in range(120)
+    ]
+    assert TfidfEncoder(components=20).encode(dialogues).shape == (120, 20)

@@ -12,10 +12,9 @@ from sklearn.metrics import ndcg_score
 from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.preprocessing import normalize
 
+from hf_dialemb import Dialogue, Turn, load_encoder
 from hf_dialemb.data import write_jsonl
-from hf_dialemb.dialogue import Dialogue, Turn
-from hf_dialemb.encoders import load_encoder
-from hf_dialemb.evaluation.results.rows import Row
+from hf_dialemb.evaluation import Row
 from hf_dialemb.evaluation.tasks.actions import compare_actions, draw_actions, load_actions
 from hf_dialemb.evaluation.tasks.intents import OUT_OF_SCOPE, Parts, classify_intents, detect
 from hf_dialemb.evaluation.tasks.task import CorpusPart

@@ -4,24 +4,22 @@ import json
 import subprocess
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from checkpoints import deep_attention_matching
 from exports import close, save, stock
 from transformers import AutoModel, AutoTokenizer, BertConfig
 
-from hf_dialemb.dialogue import Dialogue, Turn
-from hf_dialemb.hub import custom_code, published_folder
-from hf_dialemb.hub.export import load_checkpoint
-from hf_dialemb.methods.dual_encoder import (
+from hf_dialemb import (
     DualEncoderModel,
+    MultiGranularityModel,
     TransformerDualEncoderConfig,
     TransformerDualEncoderModel,
+    Turn,
+    load_ranker,
 )
-from hf_dialemb.methods.encoding import encode
-from hf_dialemb.methods.multi_granularity import MultiGranularityModel
-from hf_dialemb.methods.ranker import encode_contexts, encode_responses, load_ranker
+from hf_dialemb.hub import custom_code, published_folder
+from hf_dialemb.methods.ranker import encode_contexts, encode_responses
 
 pytestmark = pytest.mark.slow
 
@@ -150,17 +148,6 @@ def test_an_exported_folder_is_complete_and_verified(
         assert '"/' not in text.replace('"/"', "").replace('"/":', ""), (
             file.name
         )  # the token "/" is no path
-
-
-def test_the_export_has_the_vectors_of_the_checkpoint(exports, tiny_checkpoint, sample_dialogues):
-    folder, few = exports["dial2vec"][0], sample_dialogues[:7]
-    texts = ["i need a hotel", "a taxi to the station"]
-    spoken = [Dialogue((Turn("user", text),)) for text in texts]
-    expected = encode(*load_checkpoint(str(tiny_checkpoint)), [*few, *spoken])
-    assert np.array_equal(encode(*load_checkpoint(str(folder)), [*few, *spoken]), expected)
-    inputs = [*(dialogue.to_messages() for dialogue in few), *texts]
-    vectors = [stock(folder).encode([item])[0] for item in inputs]
-    assert close(np.stack(vectors), expected, 1e-5)
 
 
 def test_an_existing_folder_or_a_foreign_model_is_refused(

@@ -18,9 +18,8 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import estimator_checks
 from transformers import AutoModel
 
-from hf_dialemb.dialogue import ROLES, Dialogue, Turn
-from hf_dialemb.errors import InputError
-from hf_dialemb.evaluation import load_encoder
+from hf_dialemb import Dialogue, InputError, Turn, load_encoder
+from hf_dialemb.dialogue import ROLES
 from hf_dialemb.integrations import DialogueVectorizer, to_transcript
 from hf_dialemb.integrations.inputs import from_transcript
 

@@ -18,12 +18,9 @@ from sentence_transformers import (
 from sentence_transformers.base.evaluation import SequentialEvaluator
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
-from hf_dialemb.dialogue import Dialogue
-from hf_dialemb.errors import InputError
-from hf_dialemb.evaluation import evaluate_embeddings, load_encoder
-from hf_dialemb.evaluation.results.rows import Row
+from hf_dialemb import Dialogue, InputError, load_encoder
+from hf_dialemb.evaluation import Row, evaluate_embeddings
 from hf_dialemb.evaluation.tasks.task import CorpusPart, load_problem
-from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 from hf_dialemb.integrations import DialogueDomainEvaluator, TaskEvaluator
 from hf_dialemb.integrations.sentence_evaluators import named_figures
 
@@ -36,11 +33,9 @@ def own_encoder(tiny_bert):
 
 
 @pytest.fixture(scope="module")
-def published(tiny_checkpoint, tmp_path_factory) -> SentenceTransformer:
+def published(tiny_export) -> SentenceTransformer:
     """A dialogue encoder of this package, as sentence-transformers loads it."""
-    folder = tmp_path_factory.mktemp("published")
-    write_checkpoint(*load_checkpoint(str(tiny_checkpoint)), folder)
-    return SentenceTransformer(str(folder), device="cpu")
+    return SentenceTransformer(str(tiny_export), device="cpu")
 
 
 @pytest.fixture(scope="module")

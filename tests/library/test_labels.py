@@ -10,7 +10,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hf_dialemb.data import load_dialogues
+from hf_dialemb import Dialogue, Turn, load_dialogues
 from hf_dialemb.data.labels import (
     ACTS,
     INTENT_ACTS,
@@ -23,7 +23,6 @@ from hf_dialemb.data.labels import (
     unified_dialogue,
     unified_turn,
 )
-from hf_dialemb.dialogue import Dialogue, Turn
 
 # the digest of the paper's map
 TABLE_A3 = "45a74695fc40dc3f1a65cb221c2ada4c9d87a8cfded1274edef4f03b1a31ab2c"

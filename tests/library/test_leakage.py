@@ -8,12 +8,11 @@ import pytest
 from made_up_corpora import needs
 from talks import dialogue
 
+from hf_dialemb import Dialogue, InputError, Turn
 from hf_dialemb.data import iterate_dialogues, write_jsonl
 from hf_dialemb.data import near_duplicates as near
 from hf_dialemb.data.leakage import EvaluationIndex, build_index
 from hf_dialemb.data.near_duplicates import Utterances, comparable
-from hf_dialemb.dialogue import Dialogue, Turn
-from hf_dialemb.errors import InputError
 
 HARBOUR = (
     "I'm looking for a boat trip to the seal islands, on Sunday if that's possible.",
@@ -267,15 +266,12 @@ def test_copies_of_multiwoz_are_found_under_their_ids(data_dir):
         for item in iterate_dialogues("multiwoz", data_dir, split)
     }
     for corpus, same in (("hdsa", 1999), ("titan", 182)):
-        outcome = others = 0
+        leaks = {True: [], False: []}
         for item in iterate_dialogues(corpus, data_dir, "all"):
-            leaks = not cleaned(multiwoz, [item])[0]
-            identifier = item.id.rpartition("/")[2]
-            outcome += leaks and identifier in held_out
-            others += leaks and identifier not in held_out
-            assert leaks or identifier not in held_out, identifier
-        assert outcome == same, corpus
-        assert others <= 13, corpus
+            leaks[cleaned(multiwoz, [item])[0] == []].append(item.id.rpartition("/")[2])
+        copies = [identifier for identifier in leaks[True] if identifier in held_out]
+        assert (len(copies), held_out & {*leaks[False]}) == (same, set()), corpus
+        assert len(leaks[True]) - same <= 13, corpus
 
 
 @pytest.mark.slow

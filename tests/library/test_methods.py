@@ -7,13 +7,16 @@ import torch
 from talks import dialogue
 from transformers import AutoConfig, AutoModel
 
-from hf_dialemb.errors import InputError
+from hf_dialemb import (
+    Dial2VecConfig,
+    Dial2VecModel,
+    DialogueCSEConfig,
+    DSEConfig,
+    DualEncoderConfig,
+    InputError,
+)
 from hf_dialemb.methods import METHODS, get_method
 from hf_dialemb.methods.backbone_model import _position_limit
-from hf_dialemb.methods.dial2vec import Dial2VecConfig, Dial2VecModel
-from hf_dialemb.methods.dialogue_cse import DialogueCSEConfig
-from hf_dialemb.methods.dse import DSEConfig
-from hf_dialemb.methods.dual_encoder import DualEncoderConfig
 from hf_dialemb.methods.layout import Truncation, tokenize
 
 DEEP = "deep_attention_matching" in METHODS

@@ -92,13 +92,13 @@ def precision_of(hits):
 
 def test_figures_are_means_over_all_orders_of_ties(random):
     for _ in range(4):
-        scores, relevant = random.integers(0, 3, 6).astype(float), random.permutation(6) < 2
+        scores, relevant = random.integers(0, 3, 5).astype(float), random.permutation(5) < 2
         figures = []
-        for order in permutations(range(6)):
+        for order in permutations(range(5)):
             hits = relevant[sorted(order, key=lambda place: -scores[place])]
             ranks = 1 + np.flatnonzero(hits)
             wrong = 1 + (~hits[: ranks[0]]).sum()  # as the other right ones are left out
-            gain = sklearn_metrics.ndcg_score([hits], [-np.arange(6)], k=2)
+            gain = sklearn_metrics.ndcg_score([hits], [-np.arange(5)], k=2)
             figures.append((precision_of(hits), 1 / ranks[0], (ranks <= 2).mean(), wrong, gain))
         precision, reciprocal, share, _, gain = np.mean(figures, axis=0)
         among_wrong = np.array(figures)[:, 3]

@@ -8,10 +8,9 @@ import pytest
 from given_vectors import Sought, figures
 from sklearn.metrics import label_ranking_average_precision_score, top_k_accuracy_score
 
-from hf_dialemb.data import load_dialogues, write_jsonl
+from hf_dialemb import Dialogue, Turn, load_dialogues, load_encoder
+from hf_dialemb.data import write_jsonl
 from hf_dialemb.data.examples import draw_candidates
-from hf_dialemb.dialogue import Dialogue, Turn
-from hf_dialemb.encoders import load_encoder
 from hf_dialemb.encoders.embedding_cache import RememberingEncoder
 from hf_dialemb.evaluation import default_tasks
 from hf_dialemb.evaluation.tasks.next_utterance_task import load_selections

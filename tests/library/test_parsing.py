@@ -6,12 +6,10 @@ import tracemalloc
 import pytest
 from made_up_corpora import write
 
-from hf_dialemb.data import load_dialogues, read_jsonl, write_jsonl
+from hf_dialemb import Dialogue, InputError, Turn, load_dialogues
+from hf_dialemb.data import Source, read_jsonl, write_jsonl
 from hf_dialemb.data.parsing import json_lines, json_list, json_members, table_rows
 from hf_dialemb.data.raw_records import hashed_split
-from hf_dialemb.data.source import Source
-from hf_dialemb.dialogue import Dialogue, Turn
-from hf_dialemb.errors import InputError
 
 
 def source(folder, content, name="a.json"):

@@ -20,10 +20,9 @@ from safetensors.numpy import load_file
 from transformers import AutoModel, AutoTokenizer
 
 import hf_dialemb
-from hf_dialemb.data import load_dialogues
+from hf_dialemb import InputError, load_dialogues
 from hf_dialemb.encoders import specs
 from hf_dialemb.encoders.encoder import dialogue_texts
-from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation.results.contamination import sets_behind
 from hf_dialemb.storage import pretrained as backbones
 from hf_dialemb.storage.pretrained import FOLDER, RECORD, shipped, shipped_record

@@ -37,30 +37,13 @@ class Runs:
         write_jsonl(self.dialogues[calls], self.folder / "calls.jsonl")
         write_jsonl(self.dialogues[dev], self.folder / "dev.jsonl")
 
-    def settings(self, **changes):
-        steps = {
-            "max_steps": 3,
-            "save_steps": 1,
-            "per_device_train_batch_size": 4,
-            "num_negatives": 2,
-        }
-        rates = {"learning_rate": 0.01, "lr_scheduler_type": "constant"}
+    def train(self, **changes):
+        steps = {"max_steps": 3, "save_steps": 1, "per_device_train_batch_size": 4}
+        rates = {"learning_rate": 0.01, "lr_scheduler_type": "constant", "num_negatives": 2}
+        places = {"backbone": self.backbone, "corpus": self.folder / "calls.jsonl"}
         if "checkpoint_selection" in changes:
-            changes = {"dev_split": self.folder / "dev.jsonl", **changes}
-        return {
-            "backbone": self.backbone,
-            "corpus": self.folder / "calls.jsonl",
-            **steps,
-            **rates,
-            **changes,
-        }
-
-    def stop_at_step_2(self):
-        shutil.rmtree(self.run.path / "checkpoint-3")
-        self.run.report_file.unlink()
-
-    def train(self, output_dir=None, **changes):
-        return training_runs.train(output_dir or self.run.path, **self.settings(**changes))
+            places["dev_split"] = self.folder / "dev.jsonl"
+        return training_runs.train(self.run.path, **places, **{**steps, **rates, **changes})
 
 
 @pytest.fixture
@@ -120,7 +103,8 @@ def test_a_training_of_low_rank_goes_on_to_the_same_weights(runs, tiny_bert):
             if linear
             else not moved.any()
         )
-    runs.stop_at_step_2()
+    shutil.rmtree(runs.run.path / "checkpoint-3")  # as if it had stopped before
+    runs.run.report_file.unlink()
     runs.train(rank=2)
     assert_same(weights_of(runs.run), before)
 

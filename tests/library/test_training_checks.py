@@ -6,12 +6,9 @@ from talks import dialogue
 from training_runs import settings_in, train
 from transformers import AutoTokenizer, GPT2Config, GPT2Model
 
+from hf_dialemb import Dial2VecModel, Dialogue, InputError, load_encoder
 from hf_dialemb.data import write_jsonl
-from hf_dialemb.dialogue import Dialogue
-from hf_dialemb.encoders import load_encoder
-from hf_dialemb.errors import InputError
 from hf_dialemb.methods import get_method
-from hf_dialemb.methods.dial2vec import Dial2VecModel
 from hf_dialemb.methods.encoding import encode
 from hf_dialemb.training.arguments import make_settings, read_words
 from hf_dialemb.training.dialogues import dev_dialogues, training_dialogues

@@ -12,10 +12,9 @@ import pytest
 from given_vectors import Given, hashed, said
 from made_up_results import RUN, row
 
-from hf_dialemb import data
+from hf_dialemb import InputError, data
 from hf_dialemb.data import MissingFilesError
 from hf_dialemb.encoders.embedding_cache import RememberingEncoder
-from hf_dialemb.errors import InputError
 from hf_dialemb.evaluation import get_task, read_results
 from hf_dialemb.evaluation.evaluating import page_of, write_with_page
 from hf_dialemb.evaluation.results.result_tables import markdown_table, meanings, paper_table

@@ -13,9 +13,7 @@ import torch
 import yaml
 from transformers import AutoModel, AutoTokenizer
 
-from hf_dialemb.dialogue import Dialogue, Turn
-from hf_dialemb.errors import InputError
-from hf_dialemb.methods import register
+from hf_dialemb import Dialogue, InputError, Turn, register
 from hf_dialemb.methods.encoding import encode
 from hf_dialemb.papers.convert import convert
 

@@ -11,15 +11,14 @@ import pytest
 from checkpoints import deep_attention_matching, dual_encoder, save
 from safetensors.torch import load_file
 
+from hf_dialemb import InputError, load_ranker
 from hf_dialemb.apps.cli import main
 from hf_dialemb.data import read_jsonl, write_jsonl
 from hf_dialemb.data.examples import read_candidates
-from hf_dialemb.errors import InputError
-from hf_dialemb.evaluation.results.rows import Results, Row
-from hf_dialemb.methods.ranker import load_ranker
+from hf_dialemb.evaluation import Results, Row
 from hf_dialemb.papers.ensemble import ensemble_report
 from hf_dialemb.papers.ensemble import training as ensemble
-from hf_dialemb.papers.ensemble.ensemble_report import analysis_dialogues, report_ensemble
+from hf_dialemb.papers.ensemble.ensemble_report import analysis_dialogues
 from hf_dialemb.papers.ensemble.training import EnsemblePlan, best_checkpoints, is_complete
 from hf_dialemb.papers.paper_tables import ensemble_tables
 from hf_dialemb.papers.tasks import probes
@@ -48,10 +47,6 @@ def plan_in(folder, corpus="sample", recipe=RECIPE, **changes):
 
 def trained(plan):
     return ensemble.train_ensemble(plan, lambda line: None)
-
-
-def results_of(plan):
-    return json.loads((plan.output / "results.json").read_text())
 
 
 def dialogues_of(selections):
@@ -160,20 +155,6 @@ def test_dev_candidates_keep_to_the_dialogues_asked_for(tmp_path):
     assert len(analysis_dialogues(replace(plan, analysis_dialogues=None))) == 60
 
 
-@pytest.mark.slow
-def test_probes_and_comparisons_of_a_public_corpus(tmp_path, in_process, briefly):
-    plan = plan_in(tmp_path, overrides={"max_dialogues": 20}, test_dialogues=20)
-    trained(plan)
-    text = report_ensemble(plan, analyses=True, report=lambda line: None)
-    assert "| Multi-Granularity (2) |" in text.split("(the paper's Table 5)")[1]
-    results = results_of(plan)
-    config = results["run"]["config"]
-    tasks = ("bag-of-words-probe", "dialogue-act-probe")
-    assert list(config["analyses"]) == [f"{task}, {name}" for task in tasks for name in SYSTEMS]
-    assert {row["task"] for row in results["results"]} == {"next-utterance-retrieval", *tasks}
-    assert len(config["comparisons"]) == 3 * 4  # two figures of ranks, two probes
-
-
 def test_the_best_checkpoint_is_the_earlier_of_equal_ones(tmp_path):
     log = [
         {"step": step, "eval_contrastive_accuracy": score}
@@ -260,6 +241,11 @@ def test_an_ensemble_of_ones_own_dialogues(
         assert (plan.output / "results.md").read_text().strip() in printed
         for system in (*SYSTEMS[:4], f"{SYSTEMS[3]}, by its vectors", "granularity 2"):
             assert re.search(rf"\| {re.escape(system)} \| \d+\.\d\d \|", printed), system
+    results = json.loads((plan.output / "results.json").read_text())
+    config, tasks = results["run"]["config"], ("bag-of-words-probe", "dialogue-act-probe")
+    assert list(config["analyses"]) == [f"{task}, {name}" for task in tasks for name in SYSTEMS]
+    assert {row["task"] for row in results["results"]} == {"next-utterance-retrieval", *tasks}
+    assert len(config["comparisons"]) == 3 * 4  # two figures of ranks, two probes
     for split in ("dev", "test"):
         _, selections = read_candidates(plan.candidate_file(split))
         known = {dialogue.id for dialogue in read_jsonl(tmp_path / f"{split}.jsonl")}

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from talks import DIALOGUES, dialogue
 
-from hf_dialemb import load_encoder
-from hf_dialemb.errors import InputError
+from hf_dialemb import InputError, load_encoder
 from hf_dialemb.papers import fitted_encoders
 from hf_dialemb.papers.fitted_encoders import Doc2VecEncoder, LdaEncoder
 

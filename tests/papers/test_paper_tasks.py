@@ -12,13 +12,10 @@ from scipy.stats import pearsonr, spearmanr
 from sklearn.metrics import label_ranking_average_precision_score
 from sklearn.metrics.pairwise import cosine_similarity
 
-from hf_dialemb import data
+from hf_dialemb import Dialogue, InputError, Turn, data, evaluate, load_encoder
 from hf_dialemb.data import write_jsonl
-from hf_dialemb.dialogue import Dialogue, Turn
-from hf_dialemb.encoders import load_encoder
 from hf_dialemb.encoders.embedding_cache import RememberingEncoder
-from hf_dialemb.errors import InputError
-from hf_dialemb.evaluation import evaluate, get_task
+from hf_dialemb.evaluation import get_task
 from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.papers.corpora.sentence_sets import RetrievalQuery, SentencePair
 from hf_dialemb.papers.tasks import probes, sentences

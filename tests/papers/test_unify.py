@@ -12,10 +12,9 @@ import pytest
 from made_up_corpora import register, write
 from talks import dialogue
 
+from hf_dialemb import Dialogue, InputError, Turn
 from hf_dialemb.data import CORPORA
 from hf_dialemb.data.corpus import SPLITS
-from hf_dialemb.dialogue import Dialogue, Turn
-from hf_dialemb.errors import InputError
 from hf_dialemb.papers.corpora.unify import unified_features, unify
 
 FIRST = Dialogue(

@@ -1,4 +1,7 @@
-"""Forms of chats that people have in lists, datasets and files."""
+"""Forms of chats that people have in lists, datasets and files.
+
+Read with applications, and by the library alone.
+"""
 
 import json
 
@@ -6,10 +9,11 @@ import pytest
 from commands import applications
 from datasets import Dataset, DatasetDict, load_dataset
 from sentence_transformers import SentenceTransformer
+from talks import to_dataset
 
 import hf_dialemb
-from hf_dialemb import load_dialogues, load_encoder
-from hf_dialemb.errors import InputError
+from hf_dialemb import Dialogue, InputError, Turn, load_dialogues, load_encoder
+from hf_dialemb.data import loading, write_jsonl
 from hf_dialemb.hub import custom_code, plain_encoder
 from hf_dialemb.methods import get_method
 
@@ -55,38 +59,57 @@ def test_rows_are_read_alike_in_a_list_a_dataset_and_files(form, tmp_path):
         assert turns_of(source) == [TURNS, TURNS], type(source)
 
 
-@applications
-@pytest.mark.habit("tool calls whose content is null or absent", "left out with a note")
-@pytest.mark.parametrize("call", [{"content": None}, {}])
-def test_calls_of_tools_are_left_out_with_a_note(call, caplog):
-    calling = {
-        "role": "assistant",
-        "tool_calls": [{"function": {"name": "find", "arguments": "{}"}}],
-        **call,
-    }
-    chat = [MESSAGES[0], calling, {"role": "tool", "content": "3 hotels"}, *MESSAGES[1:]]
-    with caplog.at_level("INFO"):
-        assert [turn for turn in turns_of([chat])[0] if turn[0] != "tool"] == TURNS
-    assert "tool" in caplog.text
+DIALOGUE = Dialogue(tuple(Turn(*turn) for turn in TURNS))
+PARTS = [{"type": "text", "text": "I need"}, {"type": "text", "text": "a cheap hotel."}]
+CALL = {"role": "assistant", "tool_calls": [{"function": {"name": "find", "arguments": "{}"}}]}
+RESULT = {"role": "tool", "content": "3 hotels"}
+JOINED = pytest.mark.habit("content as a list of parts", "text parts are joined")
+LEFT_OUT = pytest.mark.habit("tool calls whose content is null or absent", "left out with a note")
+TWO_TURNS = pytest.mark.habit("rows with prompt and completion", "two turns")
 
 
-@pytest.mark.habit("content as a list of parts", "text parts are joined")
-def test_text_parts_are_joined():
-    parts = [{"type": "text", "text": "I need"}, {"type": "text", "text": "a cheap hotel."}]
-    assert (
-        turns_of([[{"role": "user", "content": parts}, *MESSAGES[1:]]])[0][0][1].split()
-        == TURNS[0][1].split()
-    )
+@pytest.fixture(params=["alone", "beside applications"])
+def reader(request, monkeypatch):
+    """The library alone, and with whichever applications there are."""
+    if request.param == "alone":
+        monkeypatch.setattr(loading, "_reader", lambda: None)
 
 
-@pytest.mark.habit("rows with prompt and completion", "two turns")
-@pytest.mark.parametrize("wrapped", [False, True])
-def test_a_prompt_and_its_completion_are_two_turns(wrapped):
+@pytest.mark.usefixtures("reader")
+@pytest.mark.parametrize(
+    "item",
+    [
+        DIALOGUE,
+        MESSAGES,
+        [{"role": "system", "content": "Be kind."}, *MESSAGES],
+        *ROWS.values(),
+        {"messages": SHARED, "tools": None},
+        pytest.param(
+            [{"role": "user", "content": [*PARTS, {"type": "image"}]}, *MESSAGES[1:]], marks=JOINED
+        ),
+        pytest.param([MESSAGES[0], CALL, *MESSAGES[1:]], marks=LEFT_OUT),
+        pytest.param([MESSAGES[0], {**CALL, "content": None}, *MESSAGES[1:]], marks=LEFT_OUT),
+        pytest.param({"prompt": MESSAGES[:1], "completion": MESSAGES[1:]}, marks=TWO_TURNS),
+    ],
+)
+def test_every_shape_of_a_conversation_is_the_same_dialogue(item):
+    assert turns_of([item]) == [TURNS]
+
+
+@pytest.mark.usefixtures("reader")
+@TWO_TURNS
+def test_a_prompt_and_its_completion_are_two_turns():
     row = {"prompt": TURNS[0][1], "completion": TURNS[1][1]}
-    if wrapped:
-        row = {"prompt": [MESSAGES[0]], "completion": [MESSAGES[1]]}
     for source in ([row], Dataset.from_list([row])):
         assert turns_of(source) == [TURNS[:2]]
+
+
+@applications
+@LEFT_OUT
+def test_calls_of_tools_are_left_out_with_a_note(caplog):
+    with caplog.at_level("INFO"):
+        assert turns_of([[MESSAGES[0], CALL, RESULT, *MESSAGES[1:]]])[0][-2:] == TURNS[1:]
+    assert "tool" in caplog.text
 
 
 @pytest.mark.habit("a DatasetDict", "asks which split")
@@ -115,15 +138,8 @@ def test_an_export_reads_chats_as_load_encoder_does(method, write, tiny_bert, tm
         part.save_pretrained(tmp_path / "run")
     (tmp_path / "export").mkdir()
     write(model, tokenizer, tmp_path / "export")
-    system, result = (
-        {"role": "system", "content": "Be kind."},
-        {"role": "tool", "content": "3 hotels"},
-    )
-    calls = [
-        {"role": "assistant", "tool_calls": [{"function": {"name": "find", "arguments": "{}"}}]}
-        for _ in range(2)
-    ]
-    calls[1]["content"] = None
+    system = {"role": "system", "content": "Be kind."}
+    calls = [CALL, {**CALL, "content": None}]
     parts = [
         {"type": "text", "text": "Two"},
         {"type": "image"},
@@ -132,7 +148,7 @@ def test_an_export_reads_chats_as_load_encoder_does(method, write, tiny_bert, tm
     chats = [
         MESSAGES,
         [system, *MESSAGES],
-        [MESSAGES[0], *calls, result, *MESSAGES[1:]],
+        [MESSAGES[0], *calls, RESULT, *MESSAGES[1:]],
         [*MESSAGES[:2], {"role": "user", "content": parts}],
         [system, {"role": "user", "content": parts}],
     ]
@@ -181,3 +197,49 @@ def test_every_function_takes_the_forms_of_load_dialogues(name, sample_dialogues
         ),
     }[name]
     assert call(Dataset.from_list(chats)) == call(chosen)
+
+
+@pytest.mark.usefixtures("reader")
+def test_datasets_are_read_back(sample_dialogues):
+    whole = Dialogue(DIALOGUE.turns, "a", ("greeting",), "2026-01-31T14:05:00", {"team": "cards"})
+    for form in (lambda table: table, lambda table: table.to_pandas()):
+        read = load_dialogues(form(to_dataset([whole, *sample_dialogues])))
+        assert read == [whole, *sample_dialogues]
+        assert read[0].metadata == {"team": "cards"}
+
+
+def test_what_only_applications_read_is_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr(loading, "_reader", lambda: None)
+    remedy = r'; pip install "hf-dialemb\[apps\]"$'
+    write_jsonl([DIALOGUE], tmp_path / "calls.jsonl")
+    assert load_dialogues(tmp_path / "calls.jsonl") == [DIALOGUE]
+    for source, options in (
+        (str(tmp_path / "calls.csv"), {}),
+        (tmp_path, {}),
+        (tmp_path / "calls.jsonl", {"roles": "Ann=user"}),
+        ([MESSAGES], {"gap": "4h"}),
+        ("org/calls", {"roles": "Ann=user"}),
+    ):
+        with pytest.raises(InputError, match=remedy):
+            load_dialogues(source, **options)
+
+
+@pytest.mark.usefixtures("reader")
+def test_anything_else_is_refused_or_left_out(caplog):
+    for source, sentence in (
+        ("where is my card", "got the text 'where is my card'"),
+        (["where is my card"], r"dialogues\[0\]: got the text .* encode_utterances"),
+        ([["where", "is"]], r"dialogues\[0\]: got a list of texts"),
+        (MESSAGES, r"dialogues\[0\]: got one message"),
+        (DIALOGUE, "got one Dialogue, .* put it into a list"),
+        ([], "got none"),
+        (3, "got one int"),
+        ([MESSAGES, 3, 4], "dialogues: 2 of 3 cannot be read"),
+    ):
+        with pytest.raises(InputError, match=sentence) as refused:
+            load_dialogues(source)
+        assert "\n" not in str(refused.value)
+    with pytest.raises(InputError, match=r"^split: got 'test', but .* has no splits and is read"):
+        load_dialogues([MESSAGES], split="test")
+    assert load_dialogues([*[MESSAGES] * 5, 3]) == [DIALOGUE] * 5
+    assert "left out 1 of 6" in caplog.text

@@ -16,8 +16,7 @@ from sentence_transformers import SentenceTransformer
 from transformers import AutoModel
 
 import hf_dialemb
-from hf_dialemb import Dial2VecModel, DSEModel, load_dialogues, load_encoder
-from hf_dialemb.errors import InputError
+from hf_dialemb import Dial2VecModel, DSEModel, InputError, load_dialogues, load_encoder
 from hf_dialemb.hub.card.card import write_card
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 from hf_dialemb.methods import get_method
@@ -100,9 +99,8 @@ def test_a_model_is_exported_for_batches_of_any_size_up_to_its_limit(tiny_bert):
         assert torch.allclose(vectors, model(**batch).pooler_output, atol=1e-5)
 
 
-def test_an_export_says_where_it_cuts_and_cuts_there(tiny_checkpoint, tmp_path):
-    write_checkpoint(*load_checkpoint(str(tiny_checkpoint)), tmp_path)
-    model = SentenceTransformer(str(tmp_path), device="cpu")
+def test_an_export_says_where_it_cuts_and_cuts_there(tiny_checkpoint, tiny_export):
+    model = SentenceTransformer(str(tiny_export), device="cpu")
     encoder = load_encoder(str(tiny_checkpoint))
     assert model.max_seq_length == encoder.module.config.max_tokens
     long = CHATS[0] * model.max_seq_length
@@ -150,6 +148,7 @@ def test_a_revision_is_of_the_hub_alone(tmp_path):
         load_dialogues("org/name", revision="v1", token="hf_x")
 
 
+@pytest.mark.slow
 def test_no_folder_names_code_that_is_imported(tiny_bert, tmp_path):
     evil = tmp_path / "evil.py"
     evil.write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")

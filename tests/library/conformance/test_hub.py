@@ -16,7 +16,6 @@ from transformers import AutoModel
 
 import hf_dialemb
 from hf_dialemb import load_encoder
-from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 
 LATER = """
 import sys
@@ -35,13 +34,6 @@ print(hf_dialemb.load_encoder("org/later").encode_utterances(["hello"]).shape[1]
 """
 
 
-@pytest.fixture(scope="module")
-def published(tiny_checkpoint, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("published")
-    write_checkpoint(*load_checkpoint(str(tiny_checkpoint)), folder)
-    return folder
-
-
 @pytest.mark.slow
 @pytest.mark.habit("a repository that is made after it was asked for", "seen in the same process")
 def test_a_model_that_comes_later_is_seen(tiny_bert, tmp_path):
@@ -52,11 +44,11 @@ def test_a_model_that_comes_later_is_seen(tiny_bert, tmp_path):
 
 @pytest.mark.habit("save a published model again, by any library", "its code goes along")
 @pytest.mark.parametrize("way", ["AutoModel", "SentenceTransformer"])
-def test_a_published_model_keeps_its_code_when_it_is_saved_again(way, published, tmp_path):
+def test_a_published_model_keeps_its_code_when_it_is_saved_again(way, tiny_export, tmp_path):
     if way == "AutoModel":
-        AutoModel.from_pretrained(published).save_pretrained(tmp_path)
+        AutoModel.from_pretrained(tiny_export).save_pretrained(tmp_path)
     else:
-        SentenceTransformer(str(published), device="cpu").save(str(tmp_path))
+        SentenceTransformer(str(tiny_export), device="cpu").save(str(tmp_path))
     names = {
         name.split(".")[0]
         for name in json.loads((tmp_path / "config.json").read_text())["auto_map"].values()
@@ -65,28 +57,17 @@ def test_a_published_model_keeps_its_code_when_it_is_saved_again(way, published,
     assert all((tmp_path / f"{name}.py").is_file() for name in names)
 
 
-@pytest.fixture(scope="module")
-def trained(tiny_bert, sample_dialogues, tmp_path_factory):
-    place = tmp_path_factory.mktemp("runs") / "calls"
-    settings = {"max_steps": 1, "per_device_train_batch_size": 8, "disable_tqdm": True}
-    return str(
-        hf_dialemb.train(
-            "dse", sample_dialogues[:16], output_dir=place, backbone=tiny_bert, **settings
-        ).path
-    )
-
-
 @pytest.mark.slow
 @pytest.mark.habit(
     "push(run, 'org/name'), encoder.push_to_hub('org/name'), dialemb publish RUN",
     "export, card, checks in one",
 )
 @pytest.mark.parametrize("way", ["push", "push_to_hub", "publish"])
-def test_a_run_is_pushed_in_one_call(way, trained, printed):
+def test_a_run_is_pushed_in_one_call(way, tiny_run, printed):
     ways = {
-        "push": lambda: hf_dialemb.push(trained, "org/calls", private=True),
-        "push_to_hub": lambda: load_encoder(trained).push_to_hub("org/calls", private=True),
-        "publish": lambda: printed("publish", trained, "--repo-id", "org/calls", "--private"),
+        "push": lambda: hf_dialemb.push(tiny_run, "org/calls", private=True),
+        "push_to_hub": lambda: load_encoder(tiny_run).push_to_hub("org/calls", private=True),
+        "publish": lambda: printed("publish", tiny_run, "--repo-id", "org/calls", "--private"),
     }
     with hub_of_this_process() as hub:
         ways[way]()
@@ -104,8 +85,8 @@ def test_a_run_is_pushed_in_one_call(way, trained, printed):
 
 
 @pytest.mark.habit("push without a network", "one sentence")
-def test_a_push_without_a_network_is_one_sentence(published, tmp_path, refused):
-    folder = shutil.copytree(published, tmp_path / "calls")
+def test_a_push_without_a_network_is_one_sentence(tiny_export, tmp_path, refused):
+    folder = shutil.copytree(tiny_export, tmp_path / "calls")
     (folder / "README.md").write_text("# A model\n")
     with hub_of_this_process(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")

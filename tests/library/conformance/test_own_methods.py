@@ -8,9 +8,8 @@ import pytest
 from transformers import TrainingArguments
 
 import hf_dialemb
-from hf_dialemb import DialogueTrainer, load_encoder
+from hf_dialemb import DialogueTrainer, InputError, load_encoder
 from hf_dialemb.data import write_jsonl
-from hf_dialemb.errors import InputError
 from hf_dialemb.hooks import Registry
 from hf_dialemb.hub.export import export
 from hf_dialemb.methods import METHODS, get_method, origin

@@ -6,10 +6,9 @@ import torch
 from exports import save
 from sentence_transformers import SentenceTransformer
 
-from hf_dialemb import Dialogue, DSEModel, Turn, load_encoder
+from hf_dialemb import Dialogue, DSEModel, InputError, Turn, load_encoder
 from hf_dialemb.encoders.embedding_cache import RememberingEncoder
 from hf_dialemb.encoders.load_encoder import EncoderRun
-from hf_dialemb.errors import InputError
 from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 
 PROMPTS = {"query": "query: ", "document": "passage: ", "topic": "about "}

@@ -16,18 +16,15 @@ from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 
 
 @pytest.fixture(scope="module")
-def exports(tiny_bert, tiny_checkpoint, tmp_path_factory):
+def exports(tiny_bert, tiny_export, tmp_path_factory):
     folder = tmp_path_factory.mktemp("exports")
-    for name, run in (
-        ("plain", save_dse(tiny_bert, folder / "run")),
-        ("dial2vec", tiny_checkpoint),
-    ):
-        write_checkpoint(*load_checkpoint(str(run)), folder / name)
-    return folder
+    run = save_dse(tiny_bert, folder / "run")
+    write_checkpoint(*load_checkpoint(str(run)), folder / "plain")
+    return {"plain": folder / "plain", "dial2vec": tiny_export}
 
 
-def loaded(exports, name, **options):
-    return SentenceTransformer(str(exports / name), device="cpu", **options)
+def loaded(exports, name):
+    return SentenceTransformer(str(exports[name]), device="cpu")
 
 
 @pytest.mark.habit(
@@ -48,12 +45,12 @@ def test_a_dial2vec_gives_the_vectors_of_tokens_by_transformers_alone(exports):
         KeyError, match="token_embeddings"
     ):  # its one module goes from tokens to the dialogue's vector
         loaded(exports, "dial2vec").encode(CHATS, output_value="token_embeddings")
-    tokenizer = AutoTokenizer.from_pretrained(exports / "dial2vec")
+    tokenizer = AutoTokenizer.from_pretrained(exports["dial2vec"])
     batch = tokenizer.apply_chat_template(
         CHATS, return_dict=True, return_tensors="pt", padding=True
     )
     with torch.inference_mode():
-        states = AutoModel.from_pretrained(exports / "dial2vec").eval()(**batch).last_hidden_state
+        states = AutoModel.from_pretrained(exports["dial2vec"]).eval()(**batch).last_hidden_state
     assert states.shape[:2] == batch["input_ids"].shape
 
 
@@ -64,7 +61,7 @@ def test_a_prompt_that_was_not_learnt_is_left_out(name, exports):
     assert np.array_equal(model.encode(CHATS, prompt="query: "), model.encode(CHATS))
     spoken = [[{"role": "system", "content": "query: "}, *chat] for chat in CHATS]
     assert np.allclose(
-        load_encoder(str(exports / name)).encode(spoken), model.encode(CHATS), atol=1e-5
+        load_encoder(str(exports[name])).encode(spoken), model.encode(CHATS), atol=1e-5
     )
 
 
@@ -72,7 +69,7 @@ def test_a_prompt_that_was_not_learnt_is_left_out(name, exports):
 @pytest.mark.parametrize("name", ["plain", "dial2vec"])
 def test_the_model_within_is_that_of_transformers(name, exports):
     inner = loaded(exports, name)[0].auto_model
-    direct = AutoModel.from_pretrained(exports / name)
+    direct = AutoModel.from_pretrained(exports[name])
     assert type(inner) is type(direct)
     weights = direct.state_dict()
     assert all(

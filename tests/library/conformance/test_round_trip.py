@@ -9,8 +9,7 @@ from talks import CHATS
 from transformers import TrainingArguments
 
 import hf_dialemb
-from hf_dialemb import DialogueTrainer
-from hf_dialemb.methods.dse import DSEModel
+from hf_dialemb import DialogueTrainer, DSEModel
 
 pytestmark = pytest.mark.slow
 
@@ -111,6 +110,6 @@ def test_a_trainer_by_hand_pushes_its_end(tiny_bert, sample_dialogues, tmp_path)
     assert not [
         name for name in files if name.endswith((".bin", ".pt")) or name.startswith("training_")
     ]
-    card = files["README.md"].content.decode()
+    card = files["README.md"].decode()
     assert "DSE" in card
     assert "by-hand" in card

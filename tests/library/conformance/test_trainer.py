@@ -8,15 +8,13 @@ from datasets import Dataset
 from transformers import EarlyStoppingCallback, TrainerCallback, TrainingArguments
 
 import hf_dialemb
-from hf_dialemb import DialogueTrainer
-from hf_dialemb.errors import InputError
+from hf_dialemb import Dial2VecModel, DialogueTrainer, DSEModel, InputError
 from hf_dialemb.methods import get_method
-from hf_dialemb.methods.dial2vec import Dial2VecModel
-from hf_dialemb.methods.dse import DSEModel
 from hf_dialemb.storage.run_folder import RunFolder
 from hf_dialemb.training.arguments import make_settings
 
 QUIET = {"report_to": "none", "disable_tqdm": True, "use_cpu": True, "logging_steps": 1}
+SMALL = {Dial2VecModel: {"num_negatives": 1, "max_tokens": 64}}
 
 
 @pytest.fixture
@@ -25,7 +23,7 @@ def training(tiny_bert, sample_dialogues, tmp_path):
     one's choice."""
 
     def make(model_class=Dial2VecModel, arguments=None, **options):
-        model, tokenizer = model_class.from_backbone(tiny_bert)
+        model, tokenizer = model_class.from_backbone(tiny_bert, **SMALL.get(model_class, {}))
         settings = {"max_steps": 2, "per_device_train_batch_size": 8, **QUIET, **(arguments or {})}
         options = {"train_dataset": sample_dialogues[:16], "processing_class": tokenizer, **options}
         return DialogueTrainer(
@@ -125,13 +123,14 @@ def test_predictions_of_the_measured_set_have_its_loss(training, sample_dialogue
 @pytest.mark.habit("per_device_eval_batch_size", "changes no figure, for each method")
 @pytest.mark.parametrize("name", ["dse", "dialog2flow", "turns", "dialogue_cse", "dial2vec"])
 def test_no_figure_depends_on_the_batch(name, tiny_bert, sample_dialogues, tmp_path):
-    hard = {"contrast": "hard"} if name == "dialog2flow" else {}
-    model, tokenizer = get_method(name).model_class.from_backbone(tiny_bert, **hard)
+    model_class = get_method(name).model_class
+    settings = {"contrast": "hard"} if name == "dialog2flow" else SMALL.get(model_class, {})
+    model, tokenizer = model_class.from_backbone(tiny_bert, **settings)
     measured = []
     for size in (3, 64):
         arguments = TrainingArguments(str(tmp_path), per_device_eval_batch_size=size, **QUIET)
         trainer = DialogueTrainer(model, arguments, processing_class=tokenizer)
-        measured.append(trainer.evaluate(sample_dialogues[:12]))
+        measured.append(trainer.evaluate(sample_dialogues[:8]))
     for figure in ("eval_loss", "eval_contrastive_accuracy"):
         assert measured[0][figure] == pytest.approx(measured[1][figure], abs=1e-5)
 

@@ -121,9 +121,7 @@ def _best_of(sample: bytes, path: Path, notes: Notes) -> str:
         default=None,
     )
     if best is None:
-        notes.add(
-            "read as cp1252, though it fits no encoding; save it as UTF-8", str(path), "guess"
-        )
+        notes.guess("read as cp1252, though it fits no encoding; save it as UTF-8", str(path))
         return "cp1252"
     encoding = "cp1252" if best in western else str(best.encoding)
     text = str(best)
@@ -137,7 +135,7 @@ def _best_of(sample: bytes, path: Path, notes: Notes) -> str:
         and match.coherence >= 0.6 * best.coherence
     ]
     if others:
-        notes.add(f"read as {encoding}, though {others[0]} fits too; {remedy}", str(path), "guess")
+        notes.guess(f"read as {encoding}, though {others[0]} fits too; {remedy}", str(path))
     else:
         notes.add(f"read as {encoding}, since it is not UTF-8; {remedy}", str(path))
     return encoding

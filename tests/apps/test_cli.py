@@ -1,5 +1,7 @@
-"""The corpus commands, and dialogues as they are shown."""
+"""The corpus commands, dialogues as they are shown, and wrong requests, which end in a sentence."""
 
+import io
+import json
 import os
 import re
 import subprocess
@@ -11,13 +13,13 @@ import pytest
 import yaml
 from made_up_corpora import write
 from talks import dialogue
+from training_runs import words_of
 
+from hf_dialemb import Dialogue, InputError, Turn
 from hf_dialemb.apps.cli import main
 from hf_dialemb.apps.cli.show import find_dialogue, render_dialogue
-from hf_dialemb.data import CORPORA, read_jsonl
-from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.data import CORPORA, read_jsonl, write_jsonl
 from hf_dialemb.display import visible
-from hf_dialemb.errors import InputError
 
 CALLS = "Agent: Hello, how may I help?\nAna: My bill is wrong.\n"
 HELLO = '{"id": "1", "messages": [{"role": "user", "content": "hello, caf\u00e9"}]}\n'
@@ -36,32 +38,33 @@ def test_list_has_every_corpus(capsys):
     assert all(f"| {name} " in table for name in CORPORA)
 
 
-def test_check_lists_every_problem_and_says_whether_there_is_one(capsys, tmp_path):
-    path = (
-        write(tmp_path, {"calls.csv": "call,who,words\n1,Agent,hello\n1,Ana\n2,Agent,a,b\n"})
-        / "calls.csv"
-    )
-    columns = "id=call,role=who,content=words"
-    out, error = run(capsys, "check", path, "--columns", columns, code=2)
-    assert out.startswith(f"{path}: error: got 2 cell(s), expected 3 as in the first row; ")
-    assert out.endswith(f" (2 times: {path}:3, {path}:4)\n")
-    assert "errors: 2, warnings: 0" in error
-    path.write_text("call,who,words\n" + "1,Agent\n" * 1200, encoding="utf-8")
-    out, error = run(capsys, "check", path, "--columns", columns, code=2)
+COLUMNS = ("--columns", "id=call,role=who,content=words")
+
+
+@pytest.mark.parametrize(
+    ("rows", "places", "count"),
+    [
+        ("1,Agent,hello\n1,Ana\n2,Agent,a,b\n", "(2 times: {0}:3, {0}:4)", "2"),
+        ("1,Agent\n" * 1200, "(1,200 times, such as {0}:2, {0}:3, {0}:4)", "1,200"),
+    ],
+)
+def test_check_gathers_problems_of_one_kind(capsys, tmp_path, rows, places, count):
+    path = write(tmp_path, {"calls.csv": f"call,who,words\n{rows}"}) / "calls.csv"
+    out, error = run(capsys, "check", path, *COLUMNS, code=2)
     (line,) = out.splitlines()
     assert line.startswith(f"{path}: error: got 2 cell(s), expected 3 as in the first row; ")
-    assert line.endswith(f" (1,200 times, such as {path}:2, {path}:3, {path}:4)")
-    assert "errors: 1,200, warnings: 0" in error
-    write(tmp_path, {"calls.csv": "call,who,words\n1,Agent,hello\n1,Ana,hi\n"})
-    texts = run(capsys, "check", path, "--columns", columns).splitlines()
-    assert (
-        texts[-1]
-        == f"{path}: 1 dialogue, 2 turns: user 1, assistant 1. No errors, 1 thing guessed."
-    )
-    more = ("--columns", columns, "--roles", "Agent=assistant,Ana=user")
-    assert run(capsys, "check", path, *more) == (
+    assert line.endswith(places.format(path))
+    assert f"errors: {count}, warnings: 0" in error
+
+
+def test_check_says_that_there_is_no_problem(capsys, tmp_path):
+    path = write(tmp_path, {"calls.csv": "call,who,words\n1,Agent,hello\n1,Ana,hi\n"}) / "calls.csv"
+    count = f"{path}: 1 dialogue, 2 turns: user 1, assistant 1. No"
+    lines = run(capsys, "check", path, *COLUMNS).splitlines()
+    assert lines[-1] == f"{count} errors, 1 thing guessed."
+    assert run(capsys, "check", path, *COLUMNS, "--roles", "Agent=assistant,Ana=user") == (
         "The first turns as they were read:\n  assistant     hello\n  Ana (user)    hi\n"
-        f"{path}: 1 dialogue, 2 turns: user 1, assistant 1. No problems.\n"
+        f"{count} problems.\n"
     )
 
 
@@ -110,14 +113,12 @@ def test_an_output_of_another_form_or_over_the_input_is_refused(capsys, tmp_path
     assert b"hello" in reader.communicate(timeout=60)[0]
 
 
-def test_letters_that_a_terminal_lacks_are_no_errors(tmp_path):
-    command = [sys.executable, "-m", "hf_dialemb.apps.cli", "corpus"]
-    command += ["show", "--corpus", write(tmp_path, {"d.jsonl": HELLO}) / "d.jsonl", "--id", "1"]
-    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=True, env=environment, timeout=120
-    )
-    assert "caf?" in done.stdout
+def test_letters_that_a_terminal_lacks_are_no_errors(tmp_path, monkeypatch):
+    terminal = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(terminal, encoding="ascii"))
+    corpus = write(tmp_path, {"d.jsonl": HELLO}) / "d.jsonl"
+    assert main(["corpus", "show", "--corpus", str(corpus), "--id", "1"]) == 0
+    assert b"caf?" in terminal.getvalue()
 
 
 def numbered(total):
@@ -175,3 +176,48 @@ def test_a_dialogue_is_found_by_its_id_and_the_rest_is_not_read():
         with pytest.raises(InputError) as refusal:
             find_dialogue(iter(numbered(2000)), wanted)
         assert sentence in str(refusal.value)
+
+
+def test_a_dialogue_of_one_speaker_can_be_left_out(
+    tiny_bert, tmp_path, refused, capsys, sample_dialogues
+):
+    alone = Dialogue((Turn("user", "hello"), Turn("user", "anyone?")), "odd")
+    file = tmp_path / "mine.jsonl"
+    write_jsonl([*sample_dialogues[:4], alone], file)
+    small = {"max_steps": 1, "num_negatives": 1, "max_tokens": 32, "backbone": tiny_bert}
+    words = ["train", *words_of(tmp_path / "run", method="dial2vec", corpus=file, **small)]
+    assert "dialogue 'odd' has one speaker ('user')" in refused(*words, "--strict", "true")
+    assert main([*words, "--resume", "false"]) == 0
+    assert "Left out 1 dialogues of one speaker" in capsys.readouterr().out
+    assert json.loads((tmp_path / "run" / "training_report.json").read_text())["dialogues"] == 4
+
+
+EMBED = ("embed", "--input", "calls.jsonl", "--output", "o.parquet", "--model")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([], "the following arguments are required: command"),
+        (["trian"], "invalid choice: 'trian'"),
+        (
+            ["corpus", "show", "sample", "--id", "1", "--colour", "red"],
+            "unknown argument '--colour'",
+        ),
+        (
+            ["topics", "multiwos"],
+            "got 'multiwos', which is neither a file nor a corpus. Did you mean 'multiwoz'? See",
+        ),
+        (["corpus", "check", "calls.csv", "--split", "dev"], "calls.csv has no splits"),
+        ([*EMBED, "tfidf"], "fitted on the dialogues that it embeds"),
+        (["search", "--corpus", "sample"], "the following arguments are required: --query"),
+        (
+            ["evaluate", "--model", "tfidf", "--corpus", "./calls.jsonl", "--split", "dev"],
+            "got 'dev', but ./calls.jsonl has no splits and is read whole",
+        ),
+    ],
+)
+def test_a_wrong_request_is_told(tmp_path, refused, monkeypatch, words, sentence):
+    monkeypatch.chdir(tmp_path)  # results.json is the default of --output
+    assert sentence in refused(*words)
+    assert list(tmp_path.iterdir()) == []
