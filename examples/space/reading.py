@@ -107,7 +107,8 @@ def _own(content: bytes, name: str, ending: str) -> list[Dialogue]:
 def _whole(finding: Finding) -> Finding:
     """Refuse what is malformed: a visitor sees no log that names what was left out."""
     for problem in finding.problems:
-        raise InputError(str(problem))
+        if problem.severity == "error":
+            raise InputError(str(problem))
     return finding
 
 

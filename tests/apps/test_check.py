@@ -81,7 +81,6 @@ def test_every_bad_row_and_every_bad_line_of_transcripts(tmp_path):
         result(tmp_path / "d.csv", content),
         *("E:6 got bytes that are not UTF-8", "E:3 got 4 cell(s)", "E:9 got broken CSV"),
         "G roles: guessed A: user; B: assistant",
-        "N 1 dialogue whose rows stood apart put together",
     )
     texts = {"a.txt": b"Hi\nA:\n\xff\xc3\xa9\nB: Ho\nA:\n", "b.txt": "A: Hi\nB: Ho\n", "c.txt": ""}
     folder = write(tmp_path / "texts", texts)

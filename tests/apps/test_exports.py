@@ -203,12 +203,11 @@ def test_what_was_done_is_told_once_with_a_count_and_examples(tmp_path):
         f"{number},Visitor,Hi\n{number},System,Chat started\n{number},,\n" for number in range(5)
     )
     path.write_text("id,role,text\n" + rows + "0,Ann,Ho\n1,Bob,Ho\n")
-    guess, empty, apart = (sentence for sentence in remarks(path) if "got" not in sentence)
+    guess, empty = (sentence for sentence in remarks(path) if "got" not in sentence)
     assert guess.startswith(
         "roles: guessed System: ignore; Ann, Bob: assistant; to confirm or change it, say "
     )
     assert guess.endswith(" --roles 'System=ignore,Ann=assistant,Bob=assistant'")
-    assert apart == "2 dialogues whose rows stood apart put together"
     assert empty.startswith(f"left out a turn without text (5 times, such as {path}:10, ")
     roles = "System=ignore,Visitor=user,*=assistant"
     assert not [sentence for sentence in remarks(path, roles=roles) if "guessed" in sentence]

@@ -15,7 +15,11 @@ def turns_of(content):
     """Return times, speakers and texts of a text, its problems, and what was noted."""
     notes = Notes()
     draft = draft_of_text("chat", content.splitlines())
-    turns = notes.cleaning.turns(draft.messages, False, lambda what, _: notes.leave(what, "chat"))
+
+    def leave(what, place):
+        notes.add(f"left out {what}", "chat")
+
+    turns = notes.cleaning.turns(draft.messages, False, leave)
     spoken = [(turn["time"], turn["role"], turn["content"]) for turn in turns]
     return (
         spoken,

@@ -18,36 +18,33 @@ class Account:
     """Words of a source by where they are."""
 
     def __init__(self) -> None:
-        self.said: set[int] = set()  # hashes of what is said, or named
-        self.noted: set[int] = set()  # hashes of what was left out for a reason that is told
-        self.words: Counter[str] = Counter()  # "said" and "noted"
+        self._known: dict[int, str] = {}  # by the hash of a text, whether it is said or noted
+        self.words: Counter[str] = Counter()  # "said" or named, and "noted": left out, told why
         self.left: Counter[str] = Counter()  # words by path
         self.texts: Counter[str] = Counter()  # texts by path
 
     def keep(self, value: Any) -> None:
         """Know a text that is said, or a value that is named."""
         if isinstance(value, str):
-            self.said.add(hash(value.strip()))
+            self._known[hash(value.strip())] = "said"
 
     def note(self, value: Any) -> None:
         """Know the texts of what is left out for a reason."""
-        self.noted.update(hash(text.strip()) for _, text in texts_in(value, ""))
+        for _, text in texts_in(value, ""):
+            self._known.setdefault(hash(text.strip()), "noted")
 
     def forget(self) -> None:
         """Forget what was said, when all that holds it was taken."""
-        self.said.clear()
-        self.noted.clear()
+        self._known.clear()
 
     def take(self, value: Any) -> None:
         """Count the long texts in a record."""
         for place, text in texts_in(value, ""):
             count = text.count(" ") + 1
-            if count < _LONG:
-                continue
-            known = hash(text.strip())
-            if known in self.said or known in self.noted:
-                self.words["said" if known in self.said else "noted"] += count
-            else:
+            known = self._known.get(hash(text.strip())) if count >= _LONG else ""
+            if known:
+                self.words[known] += count
+            elif known is None:
                 self.left[place] += count
                 self.texts[place] += 1
 
@@ -57,30 +54,22 @@ class Account:
         rest = self.left.total()
         return rest / max(rest + self.words.total(), 1)
 
-    def join(self, other: "Account") -> None:
-        """Add the words of another source."""
-        self.words += other.words
-        self.left += other.left
-        self.texts += other.texts
-
     def remark(self) -> str:
         """Return a sentence about what is lost, with the remedy; empty if it is little."""
-        lost = "; ".join(self._paths())
         share = f"{self.lost:.0%} of all words of long texts"
+        lost = "; ".join(self._paths())
         sentence = f"{share} are in no turn and no metadata: {lost}; {REMEDY}"
         return sentence if self.lost > _LOST else ""
 
     def lines(self) -> list[str]:
         """Return the account in at most four lines; none without words."""
         total = self.left.total() + self.words.total()
-        if not total:
-            return []
-        spoken, noted = self.words["said"], self.words["noted"]
         whole = (
-            f"Words of long texts: {total:,}; in turns, names and metadata {spoken:,}, left out "
-            f"for a reason {noted:,}, lost {self.left.total():,} ({self.lost:.0%})"
+            f"Words of long texts: {total:,}; in turns, names and metadata "
+            f"{self.words['said']:,}, left out for a reason {self.words['noted']:,}, lost "
+            f"{self.left.total():,} ({self.lost:.0%})"
         )
-        return [whole, *(f"  {line}" for line in self._paths())]
+        return [whole, *(f"  {line}" for line in self._paths())] if total else []
 
     def _paths(self) -> list[str]:
         total = self.left.total() + self.words.total()

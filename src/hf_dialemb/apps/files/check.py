@@ -18,8 +18,7 @@ from ...dialogue import Dialogue, plain
 from ...errors import InputError
 from .account import Account
 from .findings import Notes, Problem
-from .in_memory import find_in_hub_dataset
-from .reading import find_own
+from .reading import find_in_hub_dataset, find_own
 
 SHOWN = 10  # turns that a person is shown
 
@@ -42,15 +41,15 @@ def check(
     ``account`` where the words are. ``reading`` are the options of `load_dialogues`.
     """
     notes = Notes(ReadingOptions(**reading))
-    name = str(corpus)
+    notes.account = account or notes.account
     counts = Counter() if counts is None else counts
     shown = [] if first is None else first
+    name = str(corpus)
     form = form_of(name, notes.options)
     if form == REGISTERED:
         raise InputError(
             f"corpus {name}: got a published corpus, expected conversations of your own"
         )
-    notes.account = account or Account()
     if form == OWN:
         check_no_split(name, split)
         findings = find_own(name, notes)
@@ -63,7 +62,6 @@ def check(
             # A row may be of two dialogues.
             yield from (problem for problem in finding.problems if problem not in before)
             before = finding.problems
-            yield from finding.remarks
             if finding.dialogue is not None:
                 if sum(len(dialogue.turns) for dialogue in shown) < SHOWN:
                     shown.append(finding.dialogue)

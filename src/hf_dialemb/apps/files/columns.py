@@ -3,7 +3,6 @@
 import re
 import tomllib
 import unicodedata
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,12 +16,6 @@ _FIELDS = (*_NEEDED, "domain", "dialogue_act", "name", "time", "turn", *SIDES, "
 _FILLERS = re.compile(
     "of|the|de[rs]?|die|das|du|l|la|les?|el|[dy]|d[oai]|del|dal|della|et?|and|und"
 )
-_START = re.compile(
-    r"(.*/)?((start|begin|offset)(_?(time|offset|ts|timestamp|in)?_?(s|ms|millis|milliseconds|"
-    r"seconds|secs|nanos|ticks)?)?|startOffsetNanos|BeginOffsetMillis|offsetInTicks|ts|timestamp/0|"
-    r"startTime|startTimeMs|start_timestamp_millis|offsetMilliseconds|startOffset)",
-    re.IGNORECASE,
-)
 SAY = (
     "say which with --columns 'id=NAME,role=NAME,content=NAME', or with numbers, as in 'id=1', "
     "if there is no header; or, where a row has what both sides said, --columns "
@@ -30,24 +23,30 @@ SAY = (
 )
 
 
-def pairs_of(text: str | None) -> list[str]:
-    """Return the pairs of an option, such as ``id=call,role=speaker``; none where it is not set."""
-    return text.split(",") if text else []
+def pairs_of(
+    option: str, text: str | None, expected: str, *, at_last: bool = False
+) -> list[tuple[str, str]]:
+    """Return the pairs of an option, parted at their first equals sign, or the last.
+
+    Raises:
+        InputError: One is no pair, or its name came before.
+    """
+    pairs: dict[str, tuple[str, str]] = {}
+    for pair in text.split(",") if text else ():
+        parts = pair.rpartition("=") if at_last else pair.partition("=")
+        name, _, value = map(str.strip, parts)
+        if not name or not value or name.casefold() in pairs:
+            raise InputError(f"{option}: got {pair.strip()!r}, expected {expected}")
+        pairs[name.casefold()] = (name, value)
+    return list(pairs.values())
 
 
 def parse_columns(text: str | None) -> dict[str, str]:
     """Parse the user's description of fields: columns of a table, or paths in records."""
-    columns: dict[str, str] = {}
-    for pair in pairs_of(text):
-        name, equals, column = (part.strip() for part in pair.partition("="))
-        if not equals or not column or name in columns:
-            raise InputError(
-                f"columns: got {pair.strip()!r}, expected FIELD=NAME, each once, as in "
-                "'id=call,role=speaker'"
-            )
-        if name not in _FIELDS:
-            raise unknown_name("field in columns", name, _FIELDS)
-        columns[name] = column
+    expected = "FIELD=NAME, each once, as in 'id=call,role=speaker'"
+    columns = dict(pairs_of("columns", text, expected))
+    for name in columns.keys() - {*_FIELDS}:
+        raise unknown_name("field in columns", name, _FIELDS)
     is_wide = not columns.keys().isdisjoint(SIDES)
     needed = set(SIDES if is_wide else _NEEDED)
     numbers = sum(map(is_number, columns.values()))
@@ -118,24 +117,3 @@ def _folded(name: str) -> str:
         r"[^\W_]+", "".join(mark for mark in marks if not unicodedata.combining(mark))
     )
     return "".join([word for word in words if not _FILLERS.fullmatch(word)] or words)
-
-
-def starts_among(filled: Mapping[str, list[Any]]) -> list[str]:
-    """Return the fields that count from the start of a recording."""
-    starts = []
-    for path, values in filled.items():
-        flat = [value[0] if isinstance(value, list) and value else value for value in values]
-        is_named = flat != values if path == "timestamp" else _START.fullmatch(path)
-        if is_named and all(map(_is_offset, flat)):
-            starts.append(path)
-    return starts
-
-
-def _is_offset(value: Any) -> bool:
-    """Return whether a value counts from the start of a recording."""
-    text = str(value).removesuffix("s")
-    if re.fullmatch(r"\d\d?:\d\d(:\d\d)?([.,]\d+)?", text):
-        return True
-    is_round = isinstance(value, float | int) and float(value) % 1000 == 0
-    is_number = re.fullmatch(r"\d+(\.\d+)?", text) is not None
-    return is_number and float(text) < (1e14 if is_round else 1e8)

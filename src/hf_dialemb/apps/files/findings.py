@@ -63,13 +63,12 @@ class Problem:
 
 @dataclass(frozen=True)
 class Finding:
-    """One dialogue of a source, or its problems; the last finding of a source has only remarks."""
+    """One dialogue of a source, or its errors; the last finding has what is noted of the source."""
 
     place: str  # where it begins
     dialogue: Dialogue | None = None  # if there is no problem
     id: str = ""  # as far as it is known
     problems: tuple[Problem, ...] = ()
-    remarks: tuple[Problem, ...] = ()  # notes and guesses of the whole source
 
 
 @dataclass(frozen=True)
@@ -103,30 +102,28 @@ class Draft:
 
 
 class Notes:
-    """What is noted of a source.
-
-    Who speaks when, and each kind of problem once, counted, with examples of places.
-    """
+    """What is noted of a source: who speaks when, and each kind of problem once, with examples."""
 
     def __init__(self, options: ReadingOptions | None = None) -> None:
         self.options = options or ReadingOptions()
         self.form = ""  # what the source is taken for
         self.roles = RoleMap(self.options.roles)
-        self.times = Times(self.options.dates)
-        self.cleaning = Cleaning(self.options.raw)
         self.account = Account()
-        self._first: dict[str, list[Problem]] = {}  # by kind
+        self._kinds: dict[str, list[Problem]] = {}  # the first problems of each
         self._counts = Counter[str]()
+        self._begin()
 
-    def forget(self, place: str) -> None:
-        """End a file of several; the next one's speakers, times and texts decide themselves."""
-        for severity, sentence in self.times.remarks():
-            self.put(Problem(place, sentence, severity))
-        for sentence in self.cleaning.remarks():
-            self.add(sentence, place)
+    def _begin(self) -> None:
         self.roles.forget()
         self.times = Times(self.options.dates)
         self.cleaning = Cleaning(self.options.raw)
+
+    def forget(self, place: str) -> None:
+        """End a file of several; the next one's speakers, times and texts decide themselves."""
+        noted = [("note", sentence) for sentence in self.cleaning.remarks()]
+        for severity, sentence in [*self.times.remarks(), *noted]:
+            self.add(sentence, place, severity)
+        self._begin()
 
     def see(self, draft: Draft) -> None:
         """Take a dialogue into account, before any is read."""
@@ -137,40 +134,24 @@ class Notes:
             self.times.see(message.get("time"))
             self.cleaning.see(message, draft.mail)
 
-    def add(self, sentence: str, place: str) -> None:
-        """Note what was done at a place."""
-        self.put(Problem(place, sentence, "note"))
-
-    def leave(self, what: str, place: str) -> None:
-        """Note what cleaning left out at a place."""
-        self.add(f"left out {what}", place)
-
-    def guess(self, sentence: str, place: str) -> None:
-        """Note what was taken although it could be read otherwise.
-
-        The sentence names the option that decides.
-        """
-        self.put(Problem(place, sentence, "guess"))
+    def add(self, sentence: str, place: str, severity: str = "note") -> None:
+        """Note what was done at a place, or guessed: then the sentence names what decides."""
+        self.put(Problem(place, sentence, severity))
 
     def put(self, problem: Problem) -> None:
         """Note a problem."""
         self._counts[problem.kind] += 1
-        first = self._first.setdefault(problem.kind, [])
-        if len(first) < _EXAMPLES:
-            first.append(problem)
+        if self._counts[problem.kind] <= _EXAMPLES:
+            self._kinds.setdefault(problem.kind, []).append(problem)
 
     def problems(self, place: str) -> list[Problem]:
-        """Return one problem for each kind.
-
-        Those that came several times are at ``place``, with examples.
-        """
+        """Return one problem of each kind; one that came again is at ``place``, with examples."""
         problems = []
-        for kind, (problem, *more) in self._first.items():
+        for kind, (problem, *more) in self._kinds.items():
             if more:
-                count = self._counts[kind]
-                sign = ", such as" if count > _EXAMPLES else ":"
+                sign = ", such as" if self._counts[kind] > _EXAMPLES else ":"
                 places = ", ".join(example.place for example in (problem, *more))
-                message = f"{problem.message} ({count:,} times{sign} {places})"
+                message = f"{problem.message} ({self._counts[kind]:,} times{sign} {places})"
                 problem = replace(problem, place=place, message=message)
             problems.append(problem)
         return problems
@@ -178,15 +159,12 @@ class Notes:
     def remarks(self, place: str) -> list[Problem]:
         """Return the given names that no speaker has, the guesses and the notes."""
         self.forget(place)
-        problems = [
-            Problem(
-                place, f"roles: got the name {name!r}, which no speaker has; correct it", "warning"
-            )
-            for name in self.roles.given
-            if name not in {*self.roles.met, REST}
+        sentences = [
+            (f"roles: got the name {name!r}, which no speaker has; correct it", "warning")
+            for name in self.roles.given.keys() - {*self.roles.met, REST}
         ]
-        more = ((self.account.remark(), "warning"), (self.roles.guess(), "guess"))
-        problems += [Problem(place, sentence, severity) for sentence, severity in more if sentence]
+        sentences += [(self.account.remark(), "warning"), (self.roles.guess(), "guess")]
+        problems = [Problem(place, text, severity) for text, severity in sentences if text]
         return problems + self.problems(place)
 
 
@@ -209,8 +187,8 @@ def from_drafts(drafts: Drafts, notes: Notes) -> Iterator[Finding]:
             yield Finding(draft.place, id=str(draft.id), problems=draft.problems)
             continue
         begun = notes.times.read(draft.time)
-        parts = list(_by_pauses(_in_order(draft, notes), draft, notes)) or [[]]
-        for number, messages in enumerate(parts, start=1):
+        parts = _by_pauses(_in_order(draft, notes), draft, notes)
+        for number, messages in enumerate(parts or [[]], start=1):
             id = draft.id if number == 1 else f"{draft.id}#{number}"
             time = begun.iso if begun and number == 1 else ""
             yield from _finding(replace(draft, id=id, messages=messages, time=time), notes)
@@ -218,53 +196,48 @@ def from_drafts(drafts: Drafts, notes: Notes) -> Iterator[Finding]:
 
 def _in_order(draft: Draft, notes: Notes) -> list[dict[str, Any]]:
     """Clean texts, read times, and sort by time; turns without one stay behind the turn before."""
+
+    def leave(what: str, place: str) -> None:
+        notes.add(f"left out {what}", place)
+
     messages: list[dict[str, Any]] = []
     latest = float("-inf")
-    for message in notes.cleaning.turns(draft.messages, draft.mail, notes.leave):
+    for message in notes.cleaning.turns(draft.messages, draft.mail, leave):
         moment = notes.times.read(message.get("time"))
         latest = moment.seconds if moment else latest
         time = moment.iso if moment else ""
         messages.append({**message, "time": time, "moment": moment, "key": latest})
-    if not notes.times.sorts:
-        return messages
-    ordered = sorted(messages, key=lambda message: message["key"])
-    if any(first is not second for first, second in zip(messages, ordered, strict=True)):
+    keys = [message["key"] for message in messages]
+    if notes.times.sorts and keys != sorted(keys):
         notes.add("sorted the turns of a dialogue by time", draft.place)
-    return ordered
+        messages.sort(key=lambda message: message["key"])
+    return messages
 
 
-def _by_pauses(
-    messages: list[dict[str, Any]], draft: Draft, notes: Notes
-) -> Iterator[list[dict[str, Any]]]:
+def _by_pauses(messages: list[dict[str, Any]], draft: Draft, notes: Notes) -> list[list[Message]]:
     """Split where the pause is longer than ``--gap`` says, or the form by itself."""
-    gap = notes.options.gap
     pause = notes.options.pause or draft.pause
-    longest = pause.total_seconds() if pause else float("inf")
-    may_begin_again = draft.is_apart and not (draft.mail or gap)
-    sentence = ""
-    part: list[dict[str, Any]] = []
+    parts: list[list[Message]] = []
+    longest = 0.0
     latest = None
     for message in messages:
         moment = message["moment"]
         passed = moment.seconds - latest if moment and latest is not None else 0
-        if passed > longest:
-            yield part
-            part = []
-            sentence = (
-                f"split at pauses of more than {pause}; say --gap 1h, or another time, where "
-                "that is wrong"
-            )
-        elif may_begin_again and passed > _LONG:
-            sentence = (
-                "took turns of one id as one dialogue, though others and more than 8 hours lie "
-                "between them; if ids begin again, say --gap 4h"
-            )
+        if not parts or (pause and passed > pause.total_seconds()):
+            parts.append([])
+        parts[-1].append(message)
+        longest = max(longest, passed)
         latest = moment.seconds if moment else latest
-        part.append(message)
-    if part:
-        yield part
-    if sentence and not gap:
-        notes.guess(sentence, draft.place)
+    sentence = ""
+    if len(parts) > 1:
+        sentence = f"split at pauses of more than {pause}; say --gap 1h, or another time, where "
+        sentence += "that is wrong"
+    elif longest > _LONG and draft.is_apart and not draft.mail:
+        sentence = "took turns of one id as one dialogue, though others and more than 8 hours lie "
+        sentence += "between them; if ids begin again, say --gap 4h"
+    if sentence and not notes.options.gap:
+        notes.add(sentence, draft.place, "guess")
+    return parts
 
 
 def _finding(draft: Draft, notes: Notes) -> Iterator[Finding]:
@@ -311,11 +284,8 @@ def distinct(
     for finding in findings:
         first = places.setdefault(hash(finding.id), finding.place) if finding.id else finding.place
         if first != finding.place:
-            sentence = (
-                f"field id: got {finding.id!r}, which {first} has too; give each dialogue "
-                "its own id"
-            )
-            problems = (Problem(finding.place, sentence), *finding.problems)
+            sentence = f"field id: got {finding.id!r}, which {first} has too; give each dialogue "
+            problems = (Problem(finding.place, f"{sentence}its own id"), *finding.problems)
             finding = replace(finding, dialogue=None, problems=problems)
         yield finding
     if finding is None:
@@ -330,7 +300,7 @@ def with_remarks(findings: Iterable[Finding], notes: Notes, place: str | Path) -
     for remark in remarks:
         if notes.options.strict and (remark.severity == "guess" or remark.message.endswith(REMEDY)):
             raise InputError(f"{remark}; with --strict nothing is guessed or lost")
-    yield Finding(str(place), remarks=tuple(remarks))
+    yield Finding(str(place), problems=tuple(remarks))
 
 
 def dialogues(
@@ -343,17 +313,19 @@ def dialogues(
 ) -> Iterator[Dialogue]:
     """Take the dialogues out of findings; log remarks and what was left out unless ``silent``.
 
-    The first problem is an error if it shall be ``strict``, by this argument or by the options.
+    The first error ends the reading if it shall be ``strict``, or the options are.
     """
 
     def items() -> Iterator[Dialogue | InputError]:
         for finding in findings:
-            for remark in () if silent else finding.remarks:
-                logger.warning("%s", remark)
-            if finding.problems:
-                yield InputError(str(finding.problems[0]))
+            errors = [problem for problem in finding.problems if problem.severity == "error"]
+            if errors:
+                yield InputError(str(errors[0]))
             elif finding.dialogue is not None:
                 yield finding.dialogue
+            elif not silent:
+                for remark in finding.problems:
+                    logger.warning("%s", remark)
 
     is_strict = strict or notes.options.strict
     return readable(items(), str(place), lambda: notes.form, strict=is_strict, silent=silent)

@@ -5,8 +5,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from .evidence import Layout, Record, value_at
+from .evidence import Layout, value_at
 from .findings import Notes
+from .json_values import Record
 
 Message = dict[str, Any]
 
@@ -29,40 +30,36 @@ def spaced(first: str, second: str) -> str:
     return first + second if is_whole else f"{first} {second}"
 
 
-def joined(place: str, pieces: Iterable[dict[str, Any]], notes: Notes) -> list[dict[str, Any]]:
+def joined(place: str, pieces: Iterable[Message], notes: Notes) -> list[Message]:
     """Join neighbouring pieces of one speaker; a piece of nobody belongs to its neighbour.
 
     A piece is a message that may have ``speaker``, ``channel`` and ``start``.
     """
     pieces = list(pieces)
     keys = _telling(pieces)
-    if all(piece.get(key) is None for piece in pieces for key in keys):
-        notes.guess(
-            "no piece of the recording has a speaker: took all as turns of one person; to tell "
-            "people apart, transcribe it with diarization (whisperx --diarize)",
-            place,
-        )
-        whole: list[dict[str, Any]] = []
-        are_words = not any(" " in piece["content"].strip() for piece in pieces)
-        for piece in pieces:
-            if are_words and whole and not whole[-1]["content"].endswith(_ENDS):
-                whole[-1]["content"] = spaced(whole[-1]["content"], piece["content"])
-            else:
-                text = piece["content"].strip()
-                whole.append({**piece, "role": "speaker", "content": text})
-        return whole
-    if "channel" in keys:
+    is_one = all(piece.get(key) is None for piece in pieces for key in keys)
+    are_words = not any(" " in piece["content"].strip() for piece in pieces)
+    if is_one:
+        sentence = "no piece of the recording has a speaker: took all as turns of one person; to "
+        sentence += "tell people apart, transcribe it with diarization (whisperx --diarize)"
+        notes.add(sentence, place, "guess")
+    elif "channel" in keys:
         begun = 0.0
         for piece in pieces:  # often one channel is behind the other
             if _SECONDS.fullmatch(str(piece.get("start"))):
                 begun = float(str(piece["start"]).rstrip("s"))
             piece["start"] = begun
         pieces.sort(key=lambda piece: float(piece["start"]))
-    turns: list[dict[str, Any]] = []
+    turns: list[Message] = []
     for piece in pieces:
-        role = _role(piece, keys)
-        before = turns[-1] if turns else {}
-        if turns and ("" in (role, before["role"]) or role == before["role"]):
+        role = "speaker" if is_one else _role(piece, keys)
+        before: Message = turns[-1] if turns else {"role": None, "content": "."}
+        goes_on = "" in (role, before["role"]) or role == before["role"]
+        if (
+            turns
+            and goes_on
+            and not (is_one and (not are_words or before["content"].endswith(_ENDS)))
+        ):
             before["content"] = spaced(before["content"], piece["content"])
             before["role"] = before["role"] or role
         else:
@@ -70,20 +67,17 @@ def joined(place: str, pieces: Iterable[dict[str, Any]], notes: Notes) -> list[d
     return turns
 
 
-def _telling(pieces: list[dict[str, Any]]) -> list[str]:
+def _telling(pieces: list[Message]) -> list[str]:
     """Return the fields that tell speakers apart: channels, voices, or both."""
-    channels = {piece.get("channel") for piece in pieces}
-    speakers = {piece.get("speaker") for piece in pieces}
-    pairs = {(piece.get("channel"), piece.get("speaker")) for piece in pieces}
-    if len(channels - {None}) < 2 or len(pairs) == len(speakers - {None}) > 1:
+    voices = [(piece.get("channel"), piece.get("speaker")) for piece in pieces]
+    channels, speakers = ({*values} - {None} for values in zip(*voices, strict=True))
+    if len(channels) < 2 or len(set(voices)) == len(speakers) > 1:
         return ["speaker"]  # nobody speaks on two channels
-    return ["channel", "speaker"] if len(speakers - {None}) > 1 else ["channel"]
+    return ["channel", "speaker"] if len(speakers) > 1 else ["channel"]
 
 
-def _role(piece: dict[str, Any], keys: list[str]) -> str:
+def _role(piece: Message, keys: list[str]) -> str:
     labels = [(key, str(piece[key])) for key in keys if piece.get(key) is not None]
-    if not labels:
-        return ""
     return " ".join(f"{key} {label}" if label.isdecimal() else label for key, label in labels)
 
 

@@ -3,14 +3,17 @@
 import ast
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import date
 from typing import Any
 
 from .columns import name_rank, word_list
-from .evidence import Record
 
+Record = Mapping[str, Any]
+_DEEPEST = 5  # objects in objects
+# lists whose first item counts
+_FIRST = {"alternatives", "nBest", "candidates", "users", "senders", "authors"}
 _LONGEST = 1 << 20  # characters of JSON in a text
 _ASKED, _ANSWERED = word_list("asked"), word_list("answered")
 _DOTTED = re.compile(r"[A-Za-z_][\w-]*(\.[\w-]+)+")
@@ -39,6 +42,9 @@ def opened(value: Any) -> Any:
         return {"type": kind, **value["kwargs"]}
     if _is_columns(value):
         return [dict(zip(value, row, strict=False)) for row in zip(*value.values(), strict=False)]
+    if _is_map(value):
+        inner = (at if isinstance(at, Mapping) else {"messages": at} for at in value.values())
+        return [{"id": name, **item} for name, item in zip(value, inner, strict=True)]
     return value
 
 
@@ -81,15 +87,22 @@ def _is_columns(value: Record) -> bool:
     return len(scalars) > 1 and len({len(column) for column in columns}) == 1
 
 
-def is_map(value: Record) -> bool:
-    """Return whether ids or dates lead to objects that are alike."""
+def _is_map(value: Record) -> bool:
+    """Return whether ids lead to lists, or to objects that are alike."""
     items = list(value.values())[:20]
-    if len(items) < 2 and not re.search(r"[\d@]", "".join(map(str, value))):
+    are_ids = 2 * sum(bool(re.search(r"[\d@]", str(name))) for name in value) >= len(value)
+    if all(isinstance(item, list) for item in items):
+        return are_ids and bool(items)
+    if not all(isinstance(item, Mapping) for item in items) or pair_of(value):
         return False
-    if not all(isinstance(item, Mapping) for item in items) or not items:
+    if not are_ids and (len(items) < 2 or all(map(_is_scalar, items[0].values()))):
         return False
     shared = set(items[0])
     return all(2 * len(shared & item.keys()) >= max(len(shared), len(item), 1) for item in items)
+
+
+def _is_scalar(value: Any) -> bool:
+    return not isinstance(value, list | Mapping)
 
 
 def pair_of(value: Record) -> tuple[str, ...]:
@@ -121,3 +134,25 @@ def plain(value: Record) -> Record:
         name: inner if name == "content" and isinstance(inner, str) else opened(inner)
         for name, inner in value.items()
     }
+
+
+def flattened(item: Record, depth: int = _DEEPEST, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the fields of an object and of the objects in it, with their paths."""
+    for name, value in item.items():
+        path = f"{prefix}{name}"
+        if isinstance(value, Mapping) and str(next(iter(value), "")).startswith("$"):
+            value = next(iter(value.values()))
+        if name in _FIRST and isinstance(value, list) and value and isinstance(value[0], Mapping):
+            value = value[0]
+        if depth and isinstance(value, Mapping) and not _is_whole(str(name), value):
+            yield from flattened(value, depth - 1, f"{path}/")
+        else:
+            yield path, value
+
+
+def _is_whole(name: str, value: Record) -> bool:
+    """Return whether an object is a map of messages, or the content of a message in parts."""
+    if any(map(str.isdigit, str(next(iter(value), "")))):
+        return all(isinstance(inner, Mapping) for inner in value.values())
+    is_part = not value.keys().isdisjoint(("type", "content_type", "parts", "text", "name"))
+    return name in ("content", "parts") and "role" not in value and is_part

@@ -8,8 +8,9 @@ from html import unescape
 from typing import Any
 
 from .columns import name_rank, word_list
-from .evidence import Layout, Record, flattened, is_known, is_program, value_at
+from .evidence import Layout, is_known, is_program, value_at
 from .joining import spaced
+from .json_values import Record, flattened
 from .roles import WELL_KNOWN
 
 Message = dict[str, Any]

@@ -1,14 +1,17 @@
-"""Read your own conversations: a file by the reader for its ending, or a folder of files."""
+"""Read your own conversations: files, folders, objects in memory, and rows on the Hub."""
 
 import re
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby, islice
 from pathlib import Path
+from typing import Any
 
+from ...data.conversations import conversation_fault
 from ...data.corpus_names import TRANSCRIPTS, VECTORS, file_ending, files_of
+from ...data.hub_dataset import hub_rows
 from ...data.jsonl import EXPECTED_LINES, line_records
 from ...data.reading_options import ReadingOptions
 from ...data.source import files_within
@@ -17,8 +20,7 @@ from ...errors import InputError
 from .captions import transcripts
 from .columns import parse_columns
 from .findings import Finding, Notes, Problem, dialogues, distinct, from_drafts, with_remarks
-from .in_memory import read_objects as read_objects
-from .in_memory import read_rows as read_rows
+from .record_dialogues import RecordDrafts
 from .record_files import (
     find_in,
     find_in_records,
@@ -45,6 +47,7 @@ FORMS: dict[str, tuple[Find, str]] = {  # by ending: the reader, and what a file
     **dict.fromkeys(TRANSCRIPTS, (_find_in_transcripts, "lines 'SPEAKER: text'")),
     **dict.fromkeys(TABLES, (find_in_table, "one turn per row")),
 }
+_SURVEYED = 1000  # rows of the Hub that decide who speaks, and how times are written
 _PART = re.compile(r"\d{4}-\d\d-\d\d\.json|message_\d+\.json")  # of Slack, of Messenger
 
 
@@ -80,6 +83,42 @@ def find_own(path: str | Path, notes: Notes) -> Iterator[Finding]:
     return with_remarks(findings, notes, path)
 
 
+def read_objects(
+    items: list[Any], options: ReadingOptions, *, rows: bool, strict: bool
+) -> list[Dialogue]:
+    """Read dialogues in memory, or the rows of a table; if ``strict``, leave none out."""
+    notes = Notes(options)
+    place = "dialogues"
+    records = []
+    for number, item in enumerate(items):
+        record = item.to_json() if isinstance(item, Dialogue) else item
+        fault = "" if rows else conversation_fault(record)
+        records.append((f"{place}[{number}]", InputError(fault) if fault else record))
+    findings = find_in_records(partial(iter, records), "the table", notes) if records else ()
+    return list(dialogues(with_remarks(findings, notes, place), place, notes, strict=strict))
+
+
+def read_rows(identifier: str, split: str, options: ReadingOptions) -> Iterator[Dialogue]:
+    """Read the dialogues of a dataset on the Hub as a stream, without a copy of it."""
+    notes = Notes(options)
+    return dialogues(find_in_hub_dataset(identifier, split, notes), identifier, notes)
+
+
+def find_in_hub_dataset(identifier: str, split: str, notes: Notes) -> Iterator[Finding]:
+    """Read a dataset on the Hub as `read_rows` does, malformed rows too."""
+    rows = hub_rows(identifier, split, notes.options.revision, notes.options.token)
+    first = list(islice(rows, _SURVEYED))  # a stream is read once: its first rows stand for all
+    passes = chain([first, first, first], [chain(first, rows)])
+    drafts = RecordDrafts(lambda: next(passes), identifier, {})
+    if drafts.rows:
+        raise InputError(
+            f"{identifier}: got rows that are turns, expected a column with lists of messages; "
+            "give the .parquet files of the dataset, or rename or convert yours"
+        )
+    findings = distinct(from_drafts(drafts, notes), identifier, "rows with messages", notes)
+    return with_remarks(findings, notes, identifier)
+
+
 def _in_file(path: Path, notes: Notes) -> Iterator[Finding]:
     find, expected = FORMS[file_ending(path)]
     notes.form = expected
@@ -91,8 +130,7 @@ def _in_folder(folder: Path, notes: Notes) -> Iterator[Finding]:
     for file in files_within(folder):
         if file_ending(file) in ("", VECTORS):
             kind = file.suffix or "no ending"
-            sentence = f"left out a file that a folder is not read with ({kind})"
-            notes.add(sentence, str(file))
+            notes.add(f"left out a file that a folder is not read with ({kind})", str(file))
     endings = [ending for ending in FORMS if not ending.endswith((VECTORS, ".gz"))]
     return distinct(_in_files(folder, notes), folder, f"{', '.join(endings)} files", notes)
 
@@ -101,21 +139,21 @@ def _in_files(folder: Path, notes: Notes) -> Iterator[Finding]:
     yield from _find_in_transcripts(folder, notes)
     files = [file for file in files_of(folder) if file_ending(file) not in TRANSCRIPTS]
     options = notes.options
-    tables = {file for file in files if file_ending(file) in TABLES}
-    for name, parts in groupby(files, key=_whole):
-        several = list(parts)
-        file = several[0] if len(several) == 1 and name == several[0] else name
+    has_tables = any(file_ending(file) in TABLES for file in files)
+    for name, group in groupby(files, key=_whole):
+        parts = list(group)
+        file = parts[0] if len(parts) == 1 else name
         notes.forget(str(file))
         # What is said of columns is said of the tables, where a folder has some.
-        is_beside = bool(tables) and file not in tables
+        is_beside = has_tables and file_ending(file) not in TABLES
         notes.options = replace(options, columns=None) if is_beside else options
         try:
-            if file in several:
+            if len(parts) == 1 and name == file:
                 for finding in _in_file(file, notes):
                     yield _named_by_file(finding, file.relative_to(folder))
             else:
-                record = whole_chat(several, notes)
-                yield from find_in_records(partial(list, [(str(name), record)]), str(name), notes)
+                records = [(str(name), whole_chat(parts, notes))]
+                yield from find_in_records(partial(iter, records), str(name), notes)
         except InputError as error:
             sentence = str(error).removeprefix(f"{file}: ")
             if "got no dialogue" in sentence or "no column for content" in sentence:

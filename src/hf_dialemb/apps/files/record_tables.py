@@ -8,20 +8,36 @@ each path of lists from a sample of the file.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from .columns import SIDES, name_rank
-from .evidence import EARLIER, Layout, Record, flat_of, flattened, is_known, layout_of, value_at
-from .inherited import fields_around, people_of, ranked_fields
+from .evidence import (
+    EARLIER,
+    Layout,
+    flat_of,
+    is_known,
+    is_transcript,
+    layout_of,
+    value_at,
+    words_of,
+)
 from .joining import IDS, continued, on_path
-from .json_values import is_map, opened, pair_of, plain
-from .markup import has_markup
-from .message_parts import Message, message_in
-from .talks import Talk, folded, mail_of, texts_of, versions
+from .json_values import Record, flattened, opened, pair_of, plain
+from .markup import has_markup, plain_text
+from .message_parts import Message, called, message_in
+from .talks import Talk, address_of, fields_around, folded, people_of, ranked_fields, versions
+from .transcripts import draft_of_text
 
 _SAMPLE = 300  # objects of a path that show what their fields are
 _DEEPEST = 14
+_PAIRS = Layout(role=["role"], text=["content"], name=["role"])
+_NOT_SAID = re.compile(
+    r"(tags?|labels?|topics?|domains?|services?|urls?|ids?|models?|keywords?|categories|roles|"
+    r"speakers|users|participants|languages?|personality|persona\w*|candidates)"
+)
 
 
 class Conversations:
@@ -37,13 +53,14 @@ class Conversations:
 
     def _sample(self, value: Any, path: str, depth: int) -> None:
         value = opened(value)
-        if isinstance(value, Mapping) and depth <= _DEEPEST:
-            if path.endswith(("[]", "*")) and len(self.samples.setdefault(path, [])) < _SAMPLE:
+        if depth > _DEEPEST:
+            return
+        if isinstance(value, Mapping):
+            if path.endswith("[]") and len(self.samples.setdefault(path, [])) < _SAMPLE:
                 self.samples[path].append(plain(value))
-            several = is_map(value)
             for name, inner in value.items():
-                self._sample(inner, f"{path}.*" if several else f"{path}.{name}", depth + 1)
-        elif isinstance(value, list) and depth <= _DEEPEST:
+                self._sample(inner, f"{path}.{name}", depth + 1)
+        elif isinstance(value, list):
             for inner in value:
                 self._sample(inner, f"{path}[]", depth + 1)
 
@@ -70,134 +87,120 @@ class Conversations:
         if not self.speaks(at):
             return False
         inner = self.layout(at)
-        if layout.role and not (inner.role or inner.flags or inner.channel):
-            return False  # sentences of somebody's turn
-        parts = [f"{path}.{text.replace('/', '.')}" for text in layout.text]
-        if layout.role and any(at.startswith(part) for part in parts):
+        texts = tuple(f"{path}.{text.replace('/', '.')}" for text in layout.text)
+        is_sentence = not (inner.role or inner.flags or inner.channel)
+        if layout.role and (is_sentence or at.startswith(texts)):
             return False
-        around = _common([*layout.text[:1], *layout.role[:1]])
-        below = f"{path}.{around.replace('/', '.')}" if around else path
-        return not (at.startswith(below) and _alike(layout, inner))
+        steps = [path.split("/")[:-1] for path in (*layout.text[:1], *layout.role[:1])]
+        shared = [
+            first for first, *others in zip(*steps, strict=False) if [first] * len(others) == others
+        ]
+        is_reply = _alike(layout.text, inner.text) and _alike(layout.role, inner.role)
+        return not (is_reply and at.startswith(".".join([path, *shared])))
 
     def find(self, record: Any) -> list[Talk]:
         """Return the conversations in a record of a file."""
-        if "messages" in self._given:
-            return self._named(opened(record))
-        return self.talks(record, "[]", [], "")
-
-    def _named(self, record: Any) -> list[Talk]:
-        """Return the messages that lie where the user says."""
-        items = record
-        for step in self._given["messages"].split("/"):
-            items = opened(items.get(step)) if isinstance(items, Mapping) else None
-        if not isinstance(items, list):
-            return []
-        role, text, name, time = (
-            [self._given.get(field, field)] for field in ("role", "content", "name", "time")
+        if "messages" not in self._given:
+            return versions(self.talks(record, "[]", []))
+        record = plain(opened(record))
+        flat = dict(flattened(record))
+        items = opened(flat.get(self._given["messages"]))
+        role, text, time, name = (
+            [self._given.get(field, field)] for field in ("role", "content", "time", "name")
         )
-        layout = Layout(role=role, text=text, name=[*name, *role], time=time)
-        where = dict(flattened(record)).get(self._given.get("id", ""))
+        layout = Layout(role=role, text=text, time=time, name=[*name, *role])
+        where = flat.get(self._given.get("id", ""))
         context = {**record, **({} if where is None else {"id": where})}
-        return [self.listed(items, "[]", [context], "", layout)]
+        return [self.listed(items, "[]", [context], layout)] if isinstance(items, list) else []
 
-    def talks(self, value: Any, path: str, context: list[Record], key: str) -> list[Talk]:
+    def talks(self, value: Any, path: str, context: list[Record]) -> list[Talk]:
         """Return the conversations in a value."""
         value = opened(value)
-        if len(path) > 400 or not isinstance(value, list | Mapping):
-            return []
-        if isinstance(value, Mapping):
-            return self._in_object(value, path, context, key)
-        return self._in_list(value, f"{path}[]", context, key)
+        if isinstance(value, Mapping) and len(context) <= _DEEPEST:
+            return self._in_object(value, path, [*context, value])
+        if isinstance(value, list) and path.count("[]") <= _DEEPEST:
+            items = [
+                plain(item) if isinstance(item, Mapping) else item for item in map(opened, value)
+            ]
+            return self._in_list(items, f"{path}[]", context)
+        return []
 
-    def _in_list(self, value: list[Any], path: str, context: list[Record], key: str) -> list[Talk]:
-        items = [plain(item) if isinstance(item, Mapping) else item for item in map(opened, value)]
+    def _in_list(self, items: list[Any], path: str, context: list[Record]) -> list[Talk]:
         objects = [item for item in items if isinstance(item, Mapping)]
-        if objects and self.speaks(path, objects):
-            return [self.listed(items, path, context, key, self.layout(path))]
-        if objects and context and all(map(pair_of, objects)) and not any(map(_has_id, objects)):
-            return [Talk(partial(self._exchanges, objects, path), path, fields_around(context))]
         lists = [item for item in items if isinstance(item, list)]
+        if objects and self.speaks(path, objects):
+            return [self.listed(items, path, context, self.layout(path))]
         if lists and not objects and all(map(_is_said_pair, lists)):
-            return [self._of_pairs(lists, path, context, key)]
-        several = [self.talks(item, path, context, "") for item in (items if objects else lists)]
-        talks = [talk for inner in several for talk in inner]
-        is_split = path.endswith("channels[]")  # a recording by channels
-        if not context or len(talks) < 2 or not (is_split or lists == items):
-            return talks
-        if not all(talk.layout.text for talk in talks):
+            keys = ("role", "content") if _are_names([str(who) for who, _ in lists]) else SIDES
+            objects = [dict(zip(keys, item, strict=True)) for item in lists]
+            if keys != SIDES:
+                return [self.listed(objects, path, context, _PAIRS)]
+        several = [self.talks(item, path, context) for item in (objects or lists)]
+        talks = [*chain(*several)]
+        are_sides = all(map(pair_of, objects)) and not any(map(_has_id, objects))
+        is_recording = path.endswith("channels[]")
+        if len(talks) < 2 or not context or not (is_recording or are_sides):
             return talks
         whole = [
-            {**message, **({"channel": number} if is_split else {})}
+            {**message, **({"channel": number} if is_recording else {})}
             for number, inner in enumerate(several)
             for talk in versions(inner)
             for message in talk.messages
         ]
-        return [Talk(lambda: whole, path, fields_around(context), key, talks[0].layout)]
+        return [Talk(lambda: whole, path, fields_around(context), talks[0].layout)]
 
-    def _in_object(self, value: Record, path: str, context: list[Record], key: str) -> list[Talk]:
-        inside = [*context, {**value, "": key} if key else value]
+    def _in_object(self, value: Record, path: str, inside: list[Record]) -> list[Talk]:
         sides = pair_of(value)
         others = [inner for name, inner in value.items() if name not in sides]
         if sides and not any(map(_has_lists, others)):
-            around = fields_around(inside, is_pair=True)
-            return [Talk(partial(self._sides, value, path), path, around)]
-        several = is_map(value)
-        if several and self.speaks(f"{path}.*", list(value.values())):
-            items = [{"id": name, **plain(item)} for name, item in value.items()]
-            return [self.listed(items, path, context, key, self.layout(f"{path}.*"))]
+            spoken = {*chain(*map(pair_of, inside))}
+            return [Talk(partial(self._sides, value, path), path, fields_around(inside, spoken))]
         talks: list[Talk] = []
         for name, inner in value.items():
-            at = f"{path}.*" if several else f"{path}.{name}"
-            is_id = several or re.search(r"[\d@]", str(name))
-            talks += self.talks(inner, at, inside, str(name) if is_id else "")
+            talks += self.talks(inner, f"{path}.{name}", inside)
         for talk in talks:
             if talk.layout.text and not talk.has_opening:
                 first = list(self._opening(value, talk, path, inside))
-                marked = [{**message, "markup": True} for message in talk.messages]
-                is_markup = any(message.get("markup") for message in first)
-                talk.messages = first + (marked if is_markup else talk.messages)
+                if any(message.get("markup") for message in first):
+                    talk.messages = [{**message, "markup": True} for message in talk.messages]
+                talk.messages = first + talk.messages
                 talk.has_opening = bool(first)
-        if not talks and isinstance(value.get("subject"), str) and (opening := mail_of(value)):
+        if not talks and isinstance(value.get("subject"), str) and (opening := _mail_of(value)):
             layout = Layout(text=["description"])
-            return [Talk(lambda: [opening], path, fields_around(inside), key, layout)]
-        return talks or texts_of(value, path, inside)
+            return [Talk(lambda: [opening], path, fields_around(inside), layout)]
+        return talks or _texts_of(value, path, inside)
 
     def _opening(
         self, value: Record, talk: Talk, path: str, context: list[Record]
     ) -> Iterator[Message]:
         """Yield a message that lies beside the list of the others, as a ticket's first mail."""
         layout = talk.layout
-        if opening := mail_of(value):
-            if folded(opening["content"]) != talk.first_text:
+        if opening := _mail_of(value):
+            if folded(opening["content"]) not in talk.texts[:1]:
                 yield {**opening, "role": "user" if layout.flags else "requester"}
             return
-        for name, inner in value.items():
-            inner = opened(inner)
-            step = re.split(r"[.\[]", talk.path[len(path) + 1 :])[0]
-            if not isinstance(inner, Mapping) or step == name:
-                continue
-            flat = dict(flattened(inner))
-            texts = [flat[path] for path in layout.text if flat.get(path)]
-            if texts and any(flat.get(path) for path in layout.role):
-                times = {at: value[at] for at in layout.time if at in value}
+        step = re.split(r"[.\[]", talk.path[len(path) + 1 :])[0]
+        times = {at: value[at] for at in layout.time if at in value}
+        for name, inner in plain(value).items():
+            flat = dict(flattened(inner)) if isinstance(inner, Mapping) and name != step else {}
+            text = value_at(flat, layout.text)
+            if text and value_at(flat, layout.role):
                 for message in message_in({**times, **flat}, layout, people_of(context)):
-                    yield {**message, "markup": has_markup(str(texts[0]))}
+                    yield {**message, "markup": has_markup(str(text))}
 
     def listed(
         self,
         values: Sequence[Any],
         path: str,
         context: list[Record],
-        key: str,
         layout: Layout,
         places: Mapping[int, str] | None = None,
     ) -> Talk:
         """Return the conversation of a list of messages; rows of a table have places."""
         name = path.rpartition(".")[2].strip("[]")
-        around = fields_around(context, {name})
         home = id(context[-1]) if context else 0
         read = partial(self._listed, values, path, context, layout, places)
-        return Talk(read, path, around, key, layout, home, values)
+        return Talk(read, path, fields_around(context, {name}), layout, home, values)
 
     def _listed(
         self,
@@ -212,30 +215,37 @@ class Conversations:
             yield {"left_out": "a message that is no object", "raw": values}
         people = people_of(context, items)
         nodes = [at.get("current_node", at.get("currentId")) for at in context]
-        last = next((node for node in nodes if node), None)
         threads = Counter(str(value_at(flat_of(item, layout), layout.thread)) for item in items)
         default = "user" if layout.is_flat and not layout.speaks else ""
-        for item in on_path(items, layout, last):
+        for item in on_path(items, layout, next(filter(None, nodes), None)):
             if "left_out" in item:
                 yield dict(item)
                 continue
             flat = flat_of(item, layout)
             replies = self.replies(path, layout, flat)
-            beside = _beside(flat, layout, threads, bool(replies), places is not None)
-            if places is not None:
-                beside["place"] = places[id(item)]
+            thread = value_at(flat, layout.thread)
+            group = value_at(flat, layout.group) if places is None else None
+            if thread is not None and threads[str(thread)] > 1:
+                group = thread
+            elif replies and group is None and places is None:
+                group = value_at(flat, (*IDS, *layout.text))
+            beside = {} if group is None else {"group": str(address_of(group))}
+            beside |= {} if places is None else {"place": places[id(item)]}
+            read = [(flat, layout, default)]
             if layout.sides:
-                yield from (message | beside for message in _sides_of(flat, layout))
-                continue
-            near = ((flat_of(reply, inner), inner) for inner, some in replies for reply in some)
-            for record, fields in [(flat, layout), *near]:
-                for message in message_in(record, fields, people, default):
+                at_sides = [(side, at) for side, at in zip(SIDES, layout.sides, strict=True)]
+                filled = [pair for pair in at_sides if flat.get(pair[1])] or at_sides[:1]
+                read = [(flat, replace(layout, text=[at], kinds=()), side) for side, at in filled]
+            for inner, some in replies:
+                read += [(flat_of(reply, inner), inner, "") for reply in some]
+            for record, fields, role in read:
+                for message in message_in(record, fields, people, role):
                     yield message | beside
 
     def replies(self, at: str, outer: Layout, flat: Record) -> list[tuple[Layout, list[Record]]]:
         """Return lists of messages in a message, such as the answers to a post."""
         lists: list[tuple[Layout, list[Record]]] = []
-        for name, inner in () if outer.is_flat else flat.items():
+        for name, inner in flat.items():
             path = f"{at}.{name.replace('/', '.')}[]"
             if isinstance(inner, list) and path in self.samples and not EARLIER.search(name):
                 layout = self.layout(path)
@@ -243,27 +253,11 @@ class Conversations:
                     lists.append((layout, inner))
         return lists
 
-    def _of_pairs(self, lists: list[Any], path: str, context: list[Record], key: str) -> Talk:
-        """Make messages of pairs: of a speaker and a text, or of a question and an answer."""
-        firsts = [str(item[0]) for item in lists]
-        are_names = not any(len(first) > 40 or first.rstrip()[-1:] in "?!," for first in firsts)
-        again = len(set(firsts)) <= max(2, len(firsts) / 3)
-        if are_names and (again or sum(map(is_known, firsts)) > len(firsts) / 2):
-            items = [{"role": who, "content": text} for who, text in lists]
-            layout = Layout(role=["role"], text=["content"], name=["role"])
-            return self.listed(items, path, context, key, layout)
-        items = [dict(zip(SIDES, item, strict=True)) for item in lists]
-        return Talk(partial(self._exchanges, items, path), path, fields_around(context))
-
-    def _exchanges(self, items: Sequence[Record], path: str) -> Iterator[Message]:
-        for item in items:
-            yield from self._sides(item, path)
-
     def _sides(self, value: Record, path: str) -> Iterator[Message]:
         """Yield what is asked and answered, after what was so before."""
         history = value.get("history")
         messages: list[Message] = [
-            {"role": side, "content": str(text), "name": ""}
+            _said(side, str(text))
             for exchange in (history if isinstance(history, list) else [])
             for text, side in zip(exchange, SIDES, strict=False)
         ]
@@ -279,37 +273,62 @@ class Conversations:
 
     def _under(self, value: Any, side: str, path: str) -> Iterator[Message]:
         """Yield what is said in a side of a pair."""
+        talks = self.talks(value, path, [])
+        for talk in talks:
+            yield from talk.messages
         if isinstance(value, str):
-            yield {"role": side, "content": value, "name": "", "raw": [value]}
-        elif talks := self.talks(value, path, [], ""):
-            for talk in talks:
-                yield from talk.messages
-        elif isinstance(value, Mapping):
+            yield _said(side, value)
+        elif isinstance(value, Mapping) and not talks:
             layout = self.layout(path, [value])
             yield from message_in(flat_of(value, layout), layout, {}, side)
 
 
-def _sides_of(row: Record, layout: Layout) -> Iterator[Message]:
-    """Yield what each side says in a row."""
-    spoken = [(side, row.get(at, "")) for side, at in zip(SIDES, layout.sides, strict=True)]
-    for side, text in [pair for pair in spoken if pair[1].strip()] or spoken[:1]:
-        message = {"role": side, "content": text, "name": "", "raw": [text]}
-        if time := value_at(row, layout.time):
-            message["time"] = time
-        yield {**message, "markup": layout.is_markup}
+def _said(role: str, text: str, name: str = "") -> Message:
+    return {"role": role, "content": text, "name": name, "raw": [text]}
 
 
-def _beside(
-    flat: Record, layout: Layout, threads: Mapping[str, int], has_replies: bool, is_grouped: bool
-) -> Message:
-    """Return what tells the conversations of a list apart."""
-    thread = value_at(flat, layout.thread)
-    group = None if is_grouped else value_at(flat, layout.group)
-    if thread is not None and threads[str(thread)] > 1:
-        group = thread
-    if has_replies and group is None and not is_grouped:
-        group = value_at(flat, IDS) or value_at(flat, layout.text)
-    return {} if group is None else {"group": str(group).rpartition("/conversations/")[2]}
+def _mail_of(value: Record) -> Message:
+    """Return the description of a ticket as the first message of who opened it."""
+    text = value.get("description_text") or value.get("description")
+    is_ticket = isinstance(value.get("subject"), str) or "requester_id" in value
+    if not is_ticket or not isinstance(text, str):
+        return {}
+    mail = _said("requester", text, called(str(value.get("requester_name") or "")))
+    return {**mail, "time": value.get("created_at"), "markup": has_markup(text)}
+
+
+def _texts_of(value: Record, path: str, inside: list[Record]) -> list[Talk]:
+    """Return texts in turn, or a transcript in one text, of an object that has nothing better."""
+    talks = []
+    for name, inner in value.items():
+        around = fields_around(inside, {name})
+        if isinstance(inner, str) and is_transcript(inner):
+            talks.append(Talk(partial(_transcribed, inner), f"{path}.{name}", around))
+        if not isinstance(inner, list) or _NOT_SAID.fullmatch(str(name).lower()):
+            continue
+        is_long = sum(map(words_of, inner)) > 1.5 * len(inner)
+        is_said = is_long or name_rank("content", str(name)) is not None
+        if is_said and len(inner) > 1 and all(isinstance(text, str) for text in inner):
+            read = partial(_in_turn, inner, value.get("speakers"))
+            return [Talk(read, f"{path}.{name}", around)]
+    for first in talks[:1]:
+        first.more = talks[1:]
+    return talks[:1]
+
+
+def _in_turn(texts: list[str], speakers: Any) -> Iterator[Message]:
+    """Yield texts that speakers say in turn, if they are not listed."""
+    is_listed = isinstance(speakers, list) and len(speakers) == len(texts)
+    for number, text in enumerate(texts):
+        who = str(speakers[number]) if is_listed else ("first", "second")[number % 2]
+        yield _said(who, text, called(who) if is_listed else "")
+
+
+def _transcribed(text: str) -> Iterator[Message]:
+    lines = (plain_text(text) if "<" in text else text).splitlines()
+    for message in draft_of_text("", lines).messages:
+        inner = {field: value for field, value in message.items() if field != "place"}
+        yield {**inner, "raw": [text]}
 
 
 def _has_lists(value: Any) -> bool:
@@ -325,17 +344,15 @@ def _is_said_pair(item: list[Any]) -> bool:
     return len(item) == 2 and isinstance(item[1], str)
 
 
-def _common(paths: Sequence[str]) -> str:
-    """Return the objects in which several fields lie."""
-    steps = [path.split("/")[:-1] for path in paths]
-    shared = [names[0] for names in zip(*steps, strict=False) if len(set(names)) == 1]
-    return "/".join(shared)
+def _are_names(firsts: list[str]) -> bool:
+    """Return whether the first texts of pairs are of speakers, not questions."""
+    if any(len(first) > 40 or first.rstrip()[-1:] in "?!," for first in firsts):
+        return False
+    again = len(set(firsts)) <= max(2, len(firsts) / 3)
+    return again or sum(map(is_known, firsts)) > len(firsts) / 2
 
 
-def _alike(outer: Layout, inner: Layout) -> bool:
-    """Return whether inner messages have the fields of the outer ones, as replies have."""
-
-    def ends(paths: Sequence[str]) -> set[str]:
-        return {path.rpartition("/")[2] for path in paths}
-
-    return bool(ends(outer.text) & ends(inner.text) and ends(outer.role) & ends(inner.role))
+def _alike(outer: Sequence[str], inner: Sequence[str]) -> bool:
+    """Return whether fields of inner messages are named as those of outer ones, as in replies."""
+    ends = [{path.rpartition("/")[2] for path in paths} for paths in (outer, inner)]
+    return bool(ends[0] & ends[1])

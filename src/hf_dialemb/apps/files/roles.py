@@ -18,10 +18,11 @@ reported as such.
 import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterable
+from itertools import zip_longest
 from pathlib import Path
 
 from ...dialogue import ROLES, UNSPOKEN
-from ...errors import InputError, unknown_name
+from ...errors import unknown_name
 from .columns import pairs_of
 
 _WORDS = tomllib.loads(Path(__file__).with_name("roles.toml").read_text(encoding="utf-8"))
@@ -47,29 +48,26 @@ class RoleMap:
     def __init__(self, text: str | None = None) -> None:
         self.given: dict[str, str] = {}  # from a name in lower case, or `REST`, to a role
         self.met: set[str] = set()  # given names that speakers had
-        self.spoken: Counter[str] = Counter()  # dialogues by name, as counted
-        self.notes: set[str] = set()  # machines that somewhere speak beside two others
         # From a name that was neither given nor well known to the frequencies of its roles.
         self.guessed: dict[str, Counter[str]] = {}
         self.in_order: set[str] = set()  # of these, those whose role the order of turns decided
         # speakers of the latest dialogue that share the last role, as too many speak
         self.sharing: list[str] = []
-        for pair in pairs_of(text):
-            name, equals, given = (part.strip() for part in pair.rpartition("="))
-            if not equals or not name or _key(name) in self.given:
-                raise InputError(
-                    f"roles: got {pair.strip()!r}, expected NAME=ROLE, each once, as in "
-                    "'Agent=assistant,Customer=user'; a role "
-                    f"may be {IGNORE}, and {REST} stands for all other names"
-                )
-            role = WELL_KNOWN.get(given.lower(), given.lower())  # an agent is an assistant
-            if role not in (*ROLES, IGNORE):
-                raise unknown_name("role", role, (*ROLES, IGNORE))
-            self.given[_key(name)] = role
+        self.forget()
+        expected = (
+            "NAME=ROLE, each once, as in 'Agent=assistant,Customer=user'; a role may be "
+            f"{IGNORE}, and {REST} stands for all other names"
+        )
+        for given, role in pairs_of("roles", text, expected, at_last=True):
+            # an agent is an assistant
+            self.given[_key(given)] = known = WELL_KNOWN.get(role.lower(), role.lower())
+            if known not in (*ROLES, IGNORE):
+                raise unknown_name("role", known, (*ROLES, IGNORE))
 
     def forget(self) -> None:
         """Begin another file, whose speakers are guessed by themselves."""
-        self.spoken, self.notes = Counter(), set()
+        self.spoken: Counter[str] = Counter()  # dialogues by name, as counted
+        self.notes: set[str] = set()  # machines that somewhere speak beside two others
 
     def count(self, names: Iterable[str]) -> None:
         """Count the speakers of one dialogue of the file, before any is assigned."""
@@ -82,52 +80,51 @@ class RoleMap:
 
         Names that differ in case only are one speaker.
         """
-        speakers: dict[str, list[str]] = {}
-        for name in dict.fromkeys(names):
-            speakers.setdefault(_key(name), []).append(name)
-        roles = {key: self.given.get(key, self.given.get(REST, "")) for key in speakers}
-        self.met.update(key if key in self.given else REST for key in speakers if roles[key])
-        unknown = [key for key in speakers if not roles[key]]
-        self.notes.update(_notes_among(speakers))
-        guesses = self._guesses(unknown, {role for role in roles.values() if role != IGNORE})
-        left = [role for role in ROLES if role not in {*roles.values(), *guesses.values()}]
-        self.sharing = [key for key in unknown if key not in guesses][len(left) :]
+        spellings = list(dict.fromkeys(names))
+        speakers = {_key(name): name.strip() for name in reversed(spellings)}
+        keys = list(dict.fromkeys(map(_key, spellings)))
+        roles = {key: self.given.get(key, self.given.get(REST, "")) for key in keys}
+        self.met.update(key if key in self.given else REST for key in keys if roles[key])
+        self.notes.update(_notes_among(keys))
+        unknown = [key for key in keys if not roles[key]]
+        roles |= self._guesses(unknown, {*roles.values()} - {IGNORE, ""})
+        left = [role for role in ROLES if role not in roles.values()]
+        in_order = [key for key in unknown if not roles[key]]
+        self.sharing = in_order[len(left) :]
+        self.in_order.update(speakers[key] for key in in_order)
+        roles |= dict(zip_longest(in_order, left[: len(in_order)], fillvalue=ROLES[-1]))
         for key in unknown:
-            name = speakers[key][0].strip()
-            if key not in guesses:
-                guesses[key] = left.pop(0) if left else ROLES[-1]
-                self.in_order.add(name)
-            if guesses[key] != WELL_KNOWN.get(key):
-                self.guessed.setdefault(name, Counter())[guesses[key]] += 1
-        roles |= guesses
-        return {name: roles[key] for key, spellings in speakers.items() for name in spellings}
+            if roles[key] != WELL_KNOWN.get(key):
+                self.guessed.setdefault(speakers[key], Counter())[roles[key]] += 1
+        return {name: roles[_key(name)] for name in spellings}
 
     def _guesses(self, names: list[str], taken: set[str]) -> dict[str, str]:
-        """Guess the roles that neither the user nor the order of turns decides."""
-        guesses = {name: IGNORE for name in names if name in self.notes}
+        """Guess roles; those that the order of turns decides are empty."""
+        guesses: dict[str, str] = {}
         people = set(taken)  # roles of others than machines
-        for name in [name for name in names if name in WELL_KNOWN and name not in guesses]:
-            role = WELL_KNOWN[name]
+        for name in names:
+            role = WELL_KNOWN.get(name, "")
             # a bot hands over to an agent: both assist
             is_machine = name in _WORDS["machines"]
-            if is_machine or role not in {*taken, *guesses.values()}:
+            if name in self.notes:
+                guesses[name] = IGNORE
+            elif role and (is_machine or role not in {*taken, *guesses.values()}):
                 guesses[name] = role
                 people |= set() if is_machine else {role}
         rest = [name for name in names if name not in guesses]
         known = {*taken, *guesses.values()} & set(ROLES[:2])
+        others = "user" if known else ""
+        often: list[str] = []
         if "user" in known:
-            return guesses | (dict.fromkeys(rest, "assistant") if "assistant" not in people else {})
-        seldom = max(1, min((self.spoken[name] for name in rest), default=1))
-        often = [name for name in rest if self.spoken[name] >= _OFTEN * seldom]
-        if often and "assistant" not in people:
-            return guesses | dict.fromkeys(rest, "user") | dict.fromkeys(often, "assistant")
-        return guesses | (dict.fromkeys(rest, "user") if known else {})
+            others = "" if "assistant" in people else "assistant"
+        elif "assistant" not in people:
+            seldom = max(1, min((self.spoken[name] for name in rest), default=1))
+            often = [name for name in rest if self.spoken[name] >= _OFTEN * seldom]
+            others = "user" if often else others
+        return guesses | dict.fromkeys(rest, others) | dict.fromkeys(often, "assistant")
 
     def guess(self) -> str:
-        """Return a sentence with the guesses and the words that confirm them.
-
-        Empty without guesses.
-        """
+        """Return a sentence with the guesses and the words that confirm them, if there are some."""
         several = {name for name, counts in self.guessed.items() if len(counts) > 1}
         is_apart = bool(self.in_order & several) or len(self.in_order) > _LISTED
         apart = sorted(self.in_order) if is_apart else []
@@ -137,14 +134,14 @@ class RoleMap:
                 by_role.setdefault(counts.most_common(1)[0][0], []).append(name)
         roles = "; ".join(f"{_listed(names)}: {role}" for role, names in by_role.items())
         parts = [f"guessed {roles}"] if roles else []
+        words = [f"{name}={role}" for role, names in by_role.items() for name in names]
+        words += [f"{key}={self.given[key]}" for key in self.given if key in {*self.met, REST}]
+        remedy = f"to confirm or change it, say --roles '{','.join(words)}'"
         if apart:
             parts.append(
                 f"given conversation by conversation to {_listed(apart)}: the first to "
                 "speak is the user, the next the assistant"
             )
-        words = [f"{name}={role}" for role, names in by_role.items() for name in names]
-        words += [f"{key}={self.given[key]}" for key in self.given if key in {*self.met, REST}]
-        remedy = f"to confirm or change it, say --roles '{','.join(words)}'"
         if apart or several or len(words) > _LISTED:
             remedy = "if that is wrong, say who is who, as in --roles 'Ann=assistant,*=user'"
         return f"roles: {'; '.join(parts)}; {remedy}" if parts else ""

@@ -1,25 +1,24 @@
-"""Conversations as they lie in a file: their messages, and which are versions of one."""
+"""Conversations as they lie in a file: messages, what lies around them, and versions."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 from .columns import name_rank
-from .evidence import Layout, Record, is_transcript, words_of
-from .inherited import fields_around, id_of
-from .markup import has_markup, plain_text
-from .message_parts import Message, called
-from .transcripts import draft_of_text
+from .evidence import Layout, value_at
+from .json_values import Record, flattened, opened, plain
+from .message_parts import Message
 
-_NOT_SAID = re.compile(
-    r"(tags?|labels?|topics?|domains?|services?|urls?|ids?|models?|keywords?|categories|roles|"
-    r"speakers|users|participants|languages?|personality|persona\w*|candidates)"
-)
+_LONGEST_VALUE, _MOST_FIELDS = 1000, 50  # of metadata
+_PERSON_IDS = {"id", "_id", "ID", "user_id", "userId", "ParticipantId", "participantId"}
+_OF_PERSONS = {"name", "role", "type", "ParticipantRole", "real_name"}
+_OF_MESSAGES = {"text", "body", "content", "Content", "author_id"}
+_REQUESTERS = ("requester_id", "requester/id", "ticket/requester_id")
 
 
-@dataclass
+@dataclass(eq=False)
 class Talk:
     """A conversation, or a part of one, as it lies in a file.
 
@@ -27,18 +26,18 @@ class Talk:
         read: Gives what is said, and what is left out, when it is asked for.
         path: The path of its list.
         around: The fields of the objects around it, the innermost first.
-        key: The name or id under which it lies.
         layout: The fields of its messages, if it is a list of them.
+        home: The identity of the object that holds it.
+        items: What it is read from.
         more: Other versions of it beside it; they are left out.
     """
 
     read: Callable[[], Iterable[Message]]
     path: str
     around: dict[str, Any]
-    key: str = ""
     layout: Layout = field(default_factory=Layout)
-    home: int = 0  # the identity of the object that holds it
-    items: Sequence[Any] = ()  # as they lie in the file
+    home: int = 0
+    items: Sequence[Any] = ()
     more: list["Talk"] = field(default_factory=list)
     has_opening: bool = False
 
@@ -48,10 +47,9 @@ class Talk:
         return list(self.read())
 
     @property
-    def first_text(self) -> str:
-        """The first text that somebody says, without regard to case and blanks."""
-        texts = (str(message["content"]) for message in self.messages if "content" in message)
-        return next(filter(None, map(folded, texts)), "")
+    def texts(self) -> list[str]:
+        """What is said, without regard to case and blanks."""
+        return [folded(str(m["content"])) for m in self.messages if m.get("content")]
 
     @property
     def voices(self) -> int:
@@ -61,10 +59,7 @@ class Talk:
     @property
     def letters(self) -> str:
         """The letters of a recording; empty for others."""
-        if not self.layout.is_recording:
-            return ""
-        texts = (str(message.get("content", "")) for message in self.messages)
-        return re.sub(r"\W", "", "".join(texts)).casefold()
+        return re.sub(r"\W", "", "".join(self.texts)) if self.layout.is_recording else ""
 
 
 def versions(talks: list[Talk]) -> list[Talk]:
@@ -74,74 +69,93 @@ def versions(talks: list[Talk]) -> list[Talk]:
     """
     if len(talks) < 2:
         return talks
-    first: dict[Any, Talk] = {}
-    for number, talk in enumerate(talks):
-        opening = "".join(sorted(talk.letters)) or talk.first_text
-        id = "" if talk.letters else str(id_of(talk.around, talk.key)[0]) or talk.home
-        key = (opening, id) if opening else number
-        kept = first.setdefault(key, talk)
-        if kept is not talk:
-            first[key], other = (kept, talk) if kept.voices >= talk.voices else (talk, kept)
-            first[key].more.append(other)
-    whole = [talk for talk in first.values() if talk.letters and talk.voices > 1]
-    for key, talk in list(first.items()) if whole else ():
-        holding = [other for other in whole if talk.letters in other.letters]
-        if talk.letters and talk.voices == 1 and holding:
-            holding[0].more.append(first.pop(key))
-    return list(first.values())
-
-
-def mail_of(value: Record) -> Message:
-    """Return the description of a ticket as the first message of who opened it."""
-    text = value.get("description_text") or value.get("description")
-    is_ticket = isinstance(value.get("subject"), str) or "requester_id" in value
-    if not is_ticket or not isinstance(text, str):
-        return {}
-    name = called(str(value.get("requester_name") or ""))
-    message = {"role": "requester", "content": text, "name": name, "raw": [text]}
-    return {**message, "time": value.get("created_at"), "markup": has_markup(text)}
+    places = {id(talk): place for place, talk in enumerate(talks)}
+    kept: dict[Any, Talk] = {}
+    for talk in sorted(talks, key=lambda talk: -talk.voices):
+        letters = "".join(sorted(talk.letters))
+        first = talk.texts[0] if talk.texts else id(talk)
+        key: Any = letters or (first, id_of(talk.around)[0] or talk.home)
+        for at, other in kept.items() if letters and talk.voices == 1 else ():
+            key = at if other.voices > 1 and talk.letters in other.letters else key
+        if kept.setdefault(key, talk) is not talk:
+            kept[key].more.append(talk)
+    return sorted(kept.values(), key=lambda talk: places[id(talk)])
 
 
 def folded(text: str) -> str:
     """Return a text without regard to case and blanks."""
-    return " ".join(text.casefold().split())[:200]
+    return " ".join(text.casefold().split())
 
 
-def texts_of(value: Record, path: str, inside: list[Record]) -> list[Talk]:
-    """Return texts in turn, or a transcript in one text, of an object that has nothing better."""
+def people_of(context: Sequence[Record], items: Sequence[Record] = ()) -> dict[str, Record]:
+    """Return the persons that lists beside the messages name, by their ids."""
+    people: dict[str, Record] = {
+        str(item.get("user")): {"user_profile": item["user_profile"]}
+        for item in items
+        if isinstance(item.get("user_profile"), Mapping)
+    }
+    for around in context:
+        lists = [inner for inner in around.values() if isinstance(inner, list)]
+        for person in [item for inner in lists for item in inner if isinstance(item, Mapping)]:
+            if person.keys() & _OF_PERSONS and not person.keys() & _OF_MESSAGES:
+                people |= {str(person[key]): person for key in person.keys() & _PERSON_IDS}
+        if requester := value_at(dict(flattened(around)), _REQUESTERS):
+            people[str(requester)] = {"role": "requester", **people.get(str(requester), {})}
+    return people
 
-    def talk(name: str, read: Callable[[], Iterable[Message]]) -> Talk:
-        return Talk(read, f"{path}.{name}", fields_around(inside, {name}))
 
-    for name, inner in value.items():
-        if not isinstance(inner, list) or len(inner) < 2 or _NOT_SAID.fullmatch(str(name).lower()):
-            continue
-        if all(isinstance(text, str) for text in inner) and (
-            sum(map(words_of, inner)) > 1.5 * len(inner)
-            or name_rank("content", str(name)) is not None
-        ):
-            return [talk(name, partial(_in_turn, inner, value.get("speakers")))]
-    talks = [
-        talk(name, partial(_transcribed, inner))
-        for name, inner in value.items()
-        if isinstance(inner, str) and is_transcript(inner)
+def fields_around(context: Sequence[Record], but: Collection[str] = ()) -> dict[str, Any]:
+    """Return the scalars and lists around a conversation, the innermost first."""
+    fields: dict[str, Any] = {}
+    for level in map(opened, reversed(context)):
+        for path, value in flattened(plain(level)):
+            is_known = fields.get(path.rpartition("/")[2]) == value or path.split("/")[0] in but
+            if isinstance(value, str | int | float | list) and not is_known:
+                fields.setdefault(path, value)
+    return fields
+
+
+def ranked_fields(fields: Record, kind: str) -> list[tuple[str, Any]]:
+    """Return the fields whose names fit, the best first."""
+    ranks = [
+        (rank, path)
+        for path, value in fields.items()
+        if isinstance(value, str | int | float) and not isinstance(value, bool) and value != ""
+        if (rank := name_rank(kind, path)) is not None
     ]
-    for first in talks[:1]:
-        first.more = talks[1:]
-    return talks[:1]
+    return [(path, fields[path]) for _, path in sorted(ranks, key=lambda part: part[0])]
 
 
-def _in_turn(texts: list[str], speakers: Any) -> Iterator[Message]:
-    """Yield texts that speakers say in turn, if they are not listed."""
-    is_listed = isinstance(speakers, list) and len(speakers) == len(texts)
-    for number, text in enumerate(texts):
-        who = str(speakers[number]) if is_listed else ("first", "second")[number % 2]
-        name = called(who) if is_listed else ""
-        yield {"role": who, "content": text, "name": name, "raw": [text]}
+def id_of(around: Record, but: Collection[str] = ()) -> tuple[Any, str]:
+    """Return the id of a conversation, and its field, which is none that never differs."""
+    ids = ranked_fields({path: around[path] for path in around if path not in but}, "id")
+    addresses = [(path, value) for path, value in around.items() if address_of(value) != value]
+    for path, value in ranked_fields(around, "group") or ids or addresses:
+        return address_of(value), path
+    return around.get("", ""), ""
 
 
-def _transcribed(text: str) -> Iterator[Message]:
-    lines = (plain_text(text) if "<" in text else text).splitlines()
-    for message in draft_of_text("", lines).messages:
-        inner = {field: value for field, value in message.items() if field != "place"}
-        yield {**inner, "raw": [text]}
+def address_of(value: Any) -> Any:
+    """Return an id without the address that it ends."""
+    return value.rpartition("/conversations/")[2] if isinstance(value, str) else value
+
+
+def metadata_of(around: Record, used: Sequence[str]) -> dict[str, Any]:
+    """Return short texts, numbers and lists of texts that lie around the messages."""
+    kept: dict[str, Any] = {}
+    for path, value in around.items():
+        name = path.rpartition("/")[2]
+        small = _texts(value) if isinstance(value, list) else value
+        is_short = isinstance(small, int | float) or sum(map(len, small)) <= _LONGEST_VALUE
+        if path not in used and small not in ("", []) and is_short and len(kept) < _MOST_FIELDS:
+            kept[path if name in kept else name] = small
+    return kept
+
+
+def _texts(values: list[Any]) -> list[str]:
+    """Return the texts of a list, and the names of its small objects."""
+    named = [
+        item.get("name", item.get("tag")) if isinstance(item, Mapping) and len(item) < 4 else item
+        for item in values
+    ]
+    return [str(item) for item in named if isinstance(item, str | int)]

@@ -121,7 +121,9 @@ def _best_of(sample: bytes, path: Path, notes: Notes) -> str:
         default=None,
     )
     if best is None:
-        notes.guess("read as cp1252, though it fits no encoding; save it as UTF-8", str(path))
+        notes.add(
+            "read as cp1252, though it fits no encoding; save it as UTF-8", str(path), "guess"
+        )
         return "cp1252"
     encoding = "cp1252" if best in western else str(best.encoding)
     text = str(best)
@@ -135,7 +137,7 @@ def _best_of(sample: bytes, path: Path, notes: Notes) -> str:
         and match.coherence >= 0.6 * best.coherence
     ]
     if others:
-        notes.guess(f"read as {encoding}, though {others[0]} fits too; {remedy}", str(path))
+        notes.add(f"read as {encoding}, though {others[0]} fits too; {remedy}", str(path), "guess")
     else:
         notes.add(f"read as {encoding}, since it is not UTF-8; {remedy}", str(path))
     return encoding
