@@ -4,7 +4,7 @@ from pathlib import Path
 
 import torch
 import transformers
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 
 _SIZE = {
     "hidden_size": 16,
@@ -64,6 +64,7 @@ def byte_tokenizer() -> transformers.PreTrainedTokenizerFast:
     tokenizer = Tokenizer(models.BPE({text: index for index, text in enumerate(names)}, []))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
     return transformers.PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         bos_token="<s>",

@@ -17,9 +17,9 @@ def prototype_classification(
     *,
     unit_prototypes: bool = False,
 ) -> dict[str, float]:
-    """Classify queries by the prototype with the greatest product (DSE, section 4.2.
+    """Classify queries by the prototype with the greatest product.
 
-    Dialog2Flow, section 5.1).
+    As in DSE, section 4.2, and Dialog2Flow, section 5.1.
 
     Vectors are brought to length 1; a prototype is the mean of its class's supports. As in the
     papers' programs it is not brought to length 1 again, so that classes of unlike supports attract

@@ -1,7 +1,4 @@
-"""Ranking: a query ranks candidates of its own by cosine (DialogueCSE, section 5.1.2.
-
-Semantic retrieval).
-"""
+"""Score how a query ranks its own candidates by cosine (DialogueCSE, section 5.1.2)."""
 
 from collections.abc import Sequence
 

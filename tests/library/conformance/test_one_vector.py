@@ -1,5 +1,7 @@
 """One text, one vector: whatever loads a model, and whatever the text holds."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 import torch
@@ -72,6 +74,7 @@ def agree(doors, texts, tolerance=1e-5):
         assert not differing.any(), (name, [texts[row] for row in differing.nonzero()[0]][:3])
 
 
+@cache
 def drawn(count):
     """Return texts of every kind, always the same."""
     texts = []
@@ -113,9 +116,10 @@ def test_a_dialogue_has_one_vector_by_every_door(tiny_checkpoint, tiny_export):
 
 
 @pytest.mark.habit("one text by run, export, SentenceTransformer, AutoModel", "one vector, 1e-5")
+@pytest.mark.parametrize("count", [200, pytest.param(2000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["bert", "roberta", "mpnet"])
-def test_a_text_has_one_vector_by_every_door(name, tiny_backbones, tmp_path):
-    agree(doors_of(tiny_backbones[name], tmp_path), [*CONTROL, *WORDS, "", *drawn(200)])
+def test_a_text_has_one_vector_by_every_door(name, count, tiny_backbones, tmp_path):
+    agree(doors_of(tiny_backbones[name], tmp_path), [*CONTROL, *WORDS, "", *drawn(count)])
 
 
 def test_a_table_gives_the_vectors_of_sentence_transformers(tiny_bert, tmp_path):

@@ -41,9 +41,9 @@ _BESIDE_DOMAINS = ("message", "topic", "eod", "messageLen", "profile")  # other 
 
 
 def goal_and_log(key: str, record: Raw, turn: Callable[[str, Raw], Turn] | None = None) -> Dialogue:
-    """Convert a dialogue in MultiWOZ's own layout: ``{"goal": {domain: {...}}, "log".
+    """Convert a dialogue in MultiWOZ's own layout.
 
-    [turn, ...]}``.
+    It is ``{"goal": {domain: {...}}, "log": [turn, ...]}``.
     """
     goal = record["goal"]
     domains = tuple(
