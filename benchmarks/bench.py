@@ -42,7 +42,6 @@ PROGRAMS: dict[str, list[str]] = {
     "utterance_step": ["--only", *METHODS, "--steps", "3"],
     "dial2vec_step": ["--steps", "3", "--dialogues", "2"],
     "flow": ["--utterances", "20000"],
-    "retrieval_metrics": ["--dialogues", "20000"],
 }
 Figures = dict[str, Any]
 PEER = "sentence-transformers"
@@ -172,23 +171,6 @@ def flow_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
     yield row(f"cluster {ours['utterances']:,} utterances", "scikit-learn", ratios, **memory)
 
 
-def retrieval_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
-    """Measure retrieval over all pairs beside a plain script and the bare product."""
-    sizes = sorted({each["dialogues"] for each in figures["sides"]})
-    for size in sizes:
-        side = {each["side"]: each for each in figures["sides"] if each["dialogues"] == size}
-        ours = side["ours"]
-        reached = 2 * size**2 * figures["width"] / ours["seconds"] / floor["float64"]
-        for name, peer in (("script", "scikit-learn and scipy"), ("product", "the bare product")):
-            if name in side and (name == "script" or size == sizes[-1]):
-                memory = {
-                    "peak_mib": ours["peak_bytes"] / 2**20,
-                    "peer_mib": side[name]["peak_bytes"] / 2**20,
-                }
-                ratios = paired(side[name]["rounds"], ours["rounds"])
-                yield row(f"rank {size:,} dialogues by all", peer, ratios, **memory, floor=reached)
-
-
 def startup_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
     """Measure importing the package, and a search in stored vectors, beside importing torch."""
     seconds, peak = figures["seconds"], figures["peak_mib"]
@@ -203,7 +185,6 @@ ROWS = {
     "utterance_step": utterance_rows,
     "dial2vec_step": dial2vec_rows,
     "flow": flow_rows,
-    "retrieval_metrics": retrieval_rows,
 }
 
 

@@ -18,6 +18,7 @@ Exit code 1: the two partitions differ.
 
 import argparse
 import json
+import statistics
 import sys
 import tempfile
 import time
@@ -27,7 +28,6 @@ from typing import Any
 
 from hardware import describe_machine
 from processes import answer_of, peak_bytes
-from retrieval_metrics import in_one
 from sklearn.metrics import adjusted_rand_score
 
 OURS, SCRIPT, STEPS = "ours", "scikit-learn", "steps"
@@ -166,6 +166,19 @@ def in_turns(folder: Path, rounds: int) -> list[dict[str, Any]]:
     for side in [*found] * rounds:
         found[side].append(answer_of(__file__, "--work", folder, side))
     return [in_one(rows) for rows in found.values()]
+
+
+def in_one(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Make one row of a side's rounds: medians, all its seconds, and the highest peak."""
+    medians = {
+        name: statistics.median(row[name] for row in rows)
+        for name in ("seconds", "processor_seconds")
+    }
+    more = {
+        "rounds": [row["seconds"] for row in rows],
+        "peak_bytes": max(row["peak_bytes"] for row in rows),
+    }
+    return {**rows[0], **medians, **more}
 
 
 def tables(sides: list[dict[str, Any]], steps: dict[str, Any]) -> list[str]:

@@ -12,6 +12,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 from afresh import run_afresh
 
@@ -76,6 +77,12 @@ def asked_of_samples(program):
     ]
 
 
+def requests_in_two_languages(_program):
+    """Stand for the requests of xSID: of two intents, the same in both languages."""
+    texts = [f"{words} {number}" for words in ("play a song", "wake me at") for number in range(8)]
+    return lambda data: ({"en": texts, "de": texts}, np.repeat(["music", "alarm"], 8))
+
+
 STATIC = {"OURS": "dialogue-static", "MINILM": "dialogue-static"}
 RUNS: dict[str, tuple[str, dict[str, object]]] = {
     "bench": ("--help", {}),
@@ -94,6 +101,10 @@ RUNS: dict[str, tuple[str, dict[str, object]]] = {
     ),
     "flow": ("--utterances 300 --beside 200 --rounds 1 --output OUT", {}),
     "habits": ("--only test_published.py --output OUT", {}),
+    "languages": (
+        "dialogue-static --data-dir . --output OUT",
+        {"requests": requests_in_two_languages},
+    ),
     "losses": (
         "--output OUT",
         {
@@ -105,7 +116,6 @@ RUNS: dict[str, tuple[str, dict[str, object]]] = {
         },
     ),
     "render": ("--check", {}),
-    "retrieval_metrics": ("--dialogues 200 --beside 100 --rounds 1 --output OUT", {}),
     "startup": (
         "--repeats 1 --output OUT",
         {"STORED": 9, "answer_of": lambda program: lambda *words: 1024},

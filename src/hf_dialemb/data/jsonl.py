@@ -45,14 +45,15 @@ def line_records(path: Path) -> Iterator[tuple[str, Any]]:
 
     An `InputError` stands for a malformed line.
     """
+    remedy = "write one JSON object per line, encoded as UTF-8"
     with decompressed(path) as stream:
         for number, line in enumerate(stream, start=1):
             if line.strip():
                 try:
-                    remedy = "write one JSON object per line, encoded as UTF-8"
-                    yield f"{path}:{number}", parse_json("", line.rstrip(b"\r\n"), remedy)
+                    record = parse_json("", line.rstrip(b"\r\n"), remedy)
                 except InputError as error:
-                    yield f"{path}:{number}", error
+                    record = error
+                yield f"{path}:{number}", record
 
 
 def write_jsonl(dialogues: Iterable[Dialogue], path: str | Path) -> int:
@@ -71,13 +72,11 @@ def write_jsonl(dialogues: Iterable[Dialogue], path: str | Path) -> int:
     def write(temporary: Path) -> None:
         nonlocal count
         with temporary.open("wb") as file:
-            # Without a time in its header, the same dialogues give the same file.
-            packed = (
-                gzip.GzipFile("", "wb", fileobj=file, mtime=0)
-                if path.name.endswith(".gz")
-                else file
-            )
-            with io.TextIOWrapper(packed, encoding="utf-8", newline="\n") as stream:
+            stored: Any = file
+            if path.name.endswith(".gz"):
+                # without a time in its header, the same dialogues give the same file
+                stored = gzip.GzipFile("", "wb", fileobj=file, mtime=0)
+            with io.TextIOWrapper(stored, encoding="utf-8", newline="\n") as stream:
                 for dialogue in dialogues:
                     stream.write(json.dumps(dialogue.to_json(), ensure_ascii=False) + "\n")
                     count += 1

@@ -40,11 +40,10 @@ INTENT_ACTS = ("inform intent", "offer intent")
 _NO_LABEL = ("other", "not sure", "switch frame")
 _LONGEST_FIRST = sorted(_TABLES["acts"], key=len, reverse=True)
 
-_LOSE_THEIR_S = (
-    "acts alts bennys bs calories casinos churchills cls demographics fas has jeans js kbs kors "
-    "las logs mls nus rosas "
-    "sents showtimes us weathers"
-)
+_LOSE_THEIR_S = """
+acts alts bennys bs calories casinos churchills cls demographics fas has jeans js kbs kors las logs
+mls nus rosas sents showtimes us weathers
+"""
 _LEMMAS = {word: word.removesuffix("s") for word in _LOSE_THEIR_S.split()}
 _LEMMAS |= {
     "dice": "dice",
@@ -140,11 +139,10 @@ def parse_action(label: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
             "",
         )
         if not act and acts:
-            after = (
-                f"got {reprlib.repr(rest)} after a comma, expected one of "
-                f"{', '.join(_TABLES['acts'])}"
+            raise InputError(
+                f"action {reprlib.repr(label)}: got {reprlib.repr(rest)} after a comma, expected "
+                f"one of {', '.join(_TABLES['acts'])}"
             )
-            raise InputError(f"action {reprlib.repr(label)}: {after}")
         if not act:
             break
         acts.append(act)

@@ -6,9 +6,14 @@ This is the top-k-100 accuracy of DSE, section 4.2.2.
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .vectors import COSINE_STEPS, directions, expected_recall, expected_reciprocal_rank
-
-from .vectors import places, require  # isort: skip
+from .vectors import (
+    COSINE_STEPS,
+    directions,
+    expected_recall,
+    expected_reciprocal_rank,
+    places,
+    require,
+)
 
 # the numbers of first candidates that are searched for the correct one, as in DSE's Table 4
 KS = (1, 3, 10)

@@ -26,7 +26,7 @@ _PAGES = tomllib.loads((FOLDER / "pages.toml").read_text(encoding="utf-8"))
 NAMES = tuple(_PAGES)
 """The metrics of this package: the modules that have a page."""
 
-_SHARED = re.compile(r"^from \.(\w+) import (\w+)", re.MULTILINE)
+_SHARED = re.compile(r"^from \.(\w+) import \(?\s*(\w+)", re.MULTILINE)
 
 
 def get_metric(name: str) -> Metric:

@@ -52,12 +52,13 @@ class FlowGraph:
 class Pruning:
     """The thresholds of a graph.
 
-    An InputError says that one is out of range.
-
     A state is left out if its weight is at most ``nodes``, in ``[0, 1)``: its count divided by that
     of the most frequent state (the paper's ε). A transition is left out if its weight is less than
     ``edges``, in ``[0, 1]``: its count divided by that of the most frequent transition from the
     same state.
+
+    Raises:
+        InputError: A threshold is out of range.
     """
 
     nodes: float = NOISE
@@ -184,7 +185,7 @@ class TransitionModel:
     def add(self, history: Sequence[State], outcome: State, times: int = 1) -> None:
         """Count an outcome after a history and after each of its ends.
 
-        A negative number takes counts back.
+        Negative ``times`` take counts back.
         """
         for first in range(len(history) + 1):
             counts = self._counts.setdefault(tuple(history[first:]), Counter())
