@@ -50,3 +50,13 @@ def test_other_columns_of_a_dataset_are_metadata(tmp_path):
     for source in (table, tmp_path / "c.parquet"):
         (dialogue,) = load_dialogues(source)
         assert dialogue.metadata == {"team": "cards", "score": 4}
+
+
+def test_an_id_of_somebody_else_has_its_path():
+    talk = {"messages": CALLS[0].to_messages()}
+    records = [{**talk, "id": number, "assignee": {"id": 250 + number}} for number in (7, 8)]
+    read = load_dialogues(records)
+    assert [(item.id, dict(item.metadata)) for item in read] == [
+        ("7", {"assignee/id": 257}),
+        ("8", {"assignee/id": 258}),
+    ]

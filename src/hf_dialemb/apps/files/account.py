@@ -18,6 +18,7 @@ class Account:
     """Words of a source by where they are."""
 
     def __init__(self) -> None:
+        self.is_kept = True  # not while dialogues are only looked at
         self._known: dict[int, str] = {}  # by the hash of a text, whether it is said or noted
         self.words: Counter[str] = Counter()  # "said" or named, and "noted": left out, told why
         self.left: Counter[str] = Counter()  # words by path
@@ -25,12 +26,12 @@ class Account:
 
     def keep(self, value: Any) -> None:
         """Know a text that is said, or a value that is named."""
-        if isinstance(value, str):
+        if isinstance(value, str) and self.is_kept:
             self._known[hash(value.strip())] = "said"
 
     def note(self, value: Any) -> None:
         """Know the texts of what is left out for a reason."""
-        for _, text in texts_in(value, ""):
+        for _, text in texts_in(value, "") if self.is_kept else ():
             self._known.setdefault(hash(text.strip()), "noted")
 
     def forget(self) -> None:
@@ -39,7 +40,7 @@ class Account:
 
     def take(self, value: Any) -> None:
         """Count the long texts in a record."""
-        for place, text in texts_in(value, ""):
+        for place, text in texts_in(value, "") if self.is_kept else ():
             count = text.count(" ") + 1
             known = self._known.get(hash(text.strip())) if count >= _LONG else ""
             if known:
@@ -81,12 +82,14 @@ class Account:
 
 def texts_in(value: Any, path: str) -> Iterator[tuple[str, str]]:
     """Yield the texts in a value with their paths."""
-    if isinstance(value, str):
-        yield path, value
-    elif isinstance(value, Mapping):
-        named = ((name, inner) for name, inner in value.items() if name is not None)
-        for name, inner in named:  # under None is what is wrong with a row
-            yield from texts_in(inner, f"{path}.{name}" if path else str(name))
-    elif isinstance(value, list):
-        for inner in value:
-            yield from texts_in(inner, f"{path}[]")
+    waiting = [(path, value)]
+    while waiting:
+        place, inner = waiting.pop()
+        if isinstance(inner, str):
+            yield place, inner
+        elif isinstance(inner, list):
+            waiting += [(f"{place}[]", item) for item in reversed(inner)]
+        elif isinstance(inner, Mapping):  # under None is what is wrong with a row
+            before = f"{place}." if place else ""
+            named = [(f"{before}{name}", at) for name, at in inner.items() if name is not None]
+            waiting += reversed(named)

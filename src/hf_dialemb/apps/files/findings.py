@@ -180,7 +180,9 @@ def message_of(place: str, speaker: str, content: str) -> dict[str, Any]:
 
 def from_drafts(drafts: Drafts, notes: Notes) -> Iterator[Finding]:
     """Make dialogues of drafts, read twice: roles, times and texts depend on the whole source."""
-    for draft in drafts(Notes(notes.options)):
+    first = Notes(notes.options)
+    first.account.is_kept = False
+    for draft in drafts(first):
         notes.see(draft)
     for draft in drafts(notes):
         if draft.problems:

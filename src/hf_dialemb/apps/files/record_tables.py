@@ -222,7 +222,7 @@ class Conversations:
                 yield dict(item)
                 continue
             flat = flat_of(item, layout)
-            replies = self.replies(path, layout, flat)
+            replies = [] if layout.is_flat else self.replies(path, layout, flat)
             thread = value_at(flat, layout.thread)
             group = value_at(flat, layout.group) if places is None else None
             if thread is not None and threads[str(thread)] > 1:

@@ -141,14 +141,18 @@ def address_of(value: Any) -> Any:
 
 
 def metadata_of(around: Record, used: Sequence[str]) -> dict[str, Any]:
-    """Return short texts, numbers and lists of texts that lie around the messages."""
+    """Return short texts, numbers and lists of texts that lie around the messages.
+
+    A name that stands twice, or that the conversation's own id or time has, is the whole path.
+    """
     kept: dict[str, Any] = {}
+    taken = {path.rpartition("/")[2] for path in used}
     for path, value in around.items():
         name = path.rpartition("/")[2]
         small = _texts(value) if isinstance(value, list) else value
         is_short = isinstance(small, int | float) or sum(map(len, small)) <= _LONGEST_VALUE
         if path not in used and small not in ("", []) and is_short and len(kept) < _MOST_FIELDS:
-            kept[path if name in kept else name] = small
+            kept[path if name in kept or name in taken else name] = small
     return kept
 
 
