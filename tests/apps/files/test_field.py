@@ -5,12 +5,13 @@ The files lie beside the corpora; small ones of the same kinds are here.
 
 import json
 import os
+import re
 from pathlib import Path
 
 import datasets
 import pandas as pd
 import pytest
-from read_files import read
+from read_files import read, with_remarks
 
 from hf_dialemb import load_dialogues
 
@@ -21,8 +22,7 @@ LINES = EXPECTED.read_text(encoding="utf-8").splitlines() if EXPECTED.is_file() 
 
 
 def counts(dialogues):
-    turns = [turn for item in dialogues for turn in item.turns]
-    return len(dialogues), len(turns)
+    return len(dialogues), sum(len(item.turns) for item in dialogues)
 
 
 @pytest.mark.skipif(not LINES, reason="the files lie beside the corpora")
@@ -30,11 +30,17 @@ def counts(dialogues):
 def test_reported_files(line):
     name, *numbers = line.split()
     count, turns, speakers = map(int, numbers)
-    dialogues = load_dialogues(CASES / name)
+    dialogues, remarks = with_remarks(CASES / name)
     assert counts(dialogues) == (count, turns)
     spoken = [turn for item in dialogues for turn in item.turns]
     by_name = len({turn.name or turn.role for turn in spoken})
     assert speakers in (by_name, len({turn.role for turn in spoken}))
+    # What is printed with names works as it stands, and answers the question.
+    for option, words in re.findall(r"--(roles|columns) '([^'*]+)'", remarks):
+        if not re.search("NAME|PATH", words):
+            again, more = with_remarks(CASES / name, **{option: words})
+            assert [item.turns for item in again] == [item.turns for item in dialogues]
+            assert f"--{option} '{words}'" not in more
 
 
 def chat(*texts, who=("user", "assistant"), **beside):

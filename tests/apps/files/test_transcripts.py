@@ -15,11 +15,9 @@ def turns_of(content):
     """Return times, speakers and texts of a text, its problems, and what was noted."""
     notes = Notes()
     draft = draft_of_text("chat", content.splitlines())
-
-    def leave(what, place):
-        notes.add(f"left out {what}", "chat")
-
-    turns = notes.cleaning.turns(draft.messages, False, leave)
+    turns = notes.cleaning.turns(
+        draft.messages, False, lambda what, _: notes.add(f"left out {what}", "chat")
+    )
     spoken = [(turn["time"], turn["role"], turn["content"]) for turn in turns]
     return (
         spoken,

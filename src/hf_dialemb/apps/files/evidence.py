@@ -128,7 +128,7 @@ def layout_of(items: Sequence[Record], given: Mapping[str, str] | None = None) -
     """Choose the fields of records by a sample of them, but for those that are given."""
     flat = [dict(flattened(item)) for item in items]
     filled = columns_of(flat)
-    row = next((row for row in system_rows() if all(_has(filled, at) for at in row["has"])), {})
+    row = next((row for row in system_rows() if _fits(filled, row["has"])), {})
     chosen = {field: [path] for field, path in (given or {}).items()}
     text = chosen.get("content") or row.get("text") or _texts(filled)
     spoken = [item for item in flat if value_at(item, text) is not None]
@@ -163,8 +163,9 @@ def layout_of(items: Sequence[Record], given: Mapping[str, str] | None = None) -
     )
 
 
-def _has(filled: Mapping[str, Any], paths: str) -> bool:
-    return any(path in filled for path in paths.split("|"))
+def _fits(filled: Mapping[str, Any], fields: Sequence[str]) -> bool:
+    """Return whether records have each field, or one of those that bars part."""
+    return all(not filled.keys().isdisjoint(paths.split("|")) for paths in fields)
 
 
 def _texts(filled: Mapping[str, list[Any]]) -> list[str]:

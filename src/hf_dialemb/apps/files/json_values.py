@@ -24,11 +24,8 @@ def opened(value: Any) -> Any:
     if isinstance(value, str) and value[:1] in ("{", "[") and 1 < len(value) < _LONGEST:
         inner = parsed(value)
         return opened(inner) if isinstance(inner, Mapping | list) else value
-    if isinstance(value, list):
-        if not value or not _attribute(value[0]):
-            return value
-        pairs = [pair for item in value if (pair := _attribute(item))]
-        return opened(dict(pairs)) if len(pairs) == len(value) else value
+    if isinstance(value, list) and value and all(map(_is_attribute, value)):
+        value = {str(item["key"]): next(iter(item["value"].values()), None) for item in value}
     if isinstance(value, date):
         return value.isoformat()
     if not isinstance(value, Mapping):
@@ -48,14 +45,10 @@ def opened(value: Any) -> Any:
     return value
 
 
-def _attribute(item: Any) -> tuple[str, Any] | None:
-    """Return the name and the value of an attribute of OpenTelemetry; None of anything else."""
-    if not isinstance(item, Mapping) or item.keys() != {"key", "value"}:
-        return None
-    value = item["value"]
-    return (
-        (str(item["key"]), next(iter(value.values()), None)) if isinstance(value, Mapping) else None
-    )
+def _is_attribute(item: Any) -> bool:
+    """Return whether an object is an attribute of OpenTelemetry: a name, and a typed value."""
+    is_pair = isinstance(item, Mapping) and item.keys() == {"key", "value"}
+    return is_pair and isinstance(item["value"], Mapping)
 
 
 def parsed(text: str) -> Any:
@@ -91,18 +84,15 @@ def _is_map(value: Record) -> bool:
     """Return whether ids lead to lists, or to objects that are alike."""
     items = list(value.values())[:20]
     are_ids = 2 * sum(bool(re.search(r"[\d@]", str(name))) for name in value) >= len(value)
-    if all(isinstance(item, list) for item in items):
+    if not items or all(isinstance(item, list) for item in items):
         return are_ids and bool(items)
     if not all(isinstance(item, Mapping) for item in items) or pair_of(value):
         return False
-    if not are_ids and (len(items) < 2 or all(map(_is_scalar, items[0].values()))):
+    is_held = any(isinstance(inner, list | Mapping) for inner in items[0].values())
+    if not are_ids and (len(items) < 2 or not is_held):
         return False
     shared = set(items[0])
     return all(2 * len(shared & item.keys()) >= max(len(shared), len(item), 1) for item in items)
-
-
-def _is_scalar(value: Any) -> bool:
-    return not isinstance(value, list | Mapping)
 
 
 def pair_of(value: Record) -> tuple[str, ...]:

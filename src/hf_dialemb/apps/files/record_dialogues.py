@@ -112,7 +112,8 @@ class RecordDrafts:
             fault = fault_of(record)
             if fault or (self.rows and not isinstance(record, Mapping)):
                 # a dialogue that lacks a row is not read
-                sentence = fault or _not_an_object(record)
+                kind = type(record).__name__
+                sentence = fault or f"got {kind}, expected an object; repair the record"
                 yield place, Problem(place, sentence), latest if self.rows else place
             elif self.rows is None:
                 yield from self._talks(place, number, record, notes)
@@ -255,10 +256,6 @@ def fault_of(record: Any) -> str:
     if isinstance(record, Mapping):
         return str(record.get(None, ""))
     return str(record) if isinstance(record, InputError) else ""
-
-
-def _not_an_object(record: Any) -> str:
-    return f"got {type(record).__name__}, expected an object; repair the record"
 
 
 def _malformed(place: str, record: Any) -> Problem:

@@ -130,7 +130,8 @@ class Conversations:
         lists = [item for item in items if isinstance(item, list)]
         if objects and self.speaks(path, objects):
             return [self.listed(items, path, context, self.layout(path))]
-        if lists and not objects and all(map(_is_said_pair, lists)):
+        are_texts = [len(item) == 2 and isinstance(item[1], str) for item in lists]
+        if lists and not objects and all(are_texts):
             keys = ("role", "content") if _are_names([str(who) for who, _ in lists]) else SIDES
             objects = [dict(zip(keys, item, strict=True)) for item in lists]
             if keys != SIDES:
@@ -215,8 +216,14 @@ class Conversations:
             yield {"left_out": "a message that is no object", "raw": values}
         people = people_of(context, items)
         nodes = [at.get("current_node", at.get("currentId")) for at in context]
-        threads = Counter(str(value_at(flat_of(item, layout), layout.thread)) for item in items)
+        threads = Counter(
+            str(value_at(flat_of(item, layout), layout.thread)) for item in items if layout.thread
+        )
         default = "user" if layout.is_flat and not layout.speaks else ""
+        sides = [
+            (replace(layout, text=[at], kinds=()), side)
+            for side, at in zip(SIDES, layout.sides, strict=False)
+        ] or [(layout, default)]
         for item in on_path(items, layout, next(filter(None, nodes), None)):
             if "left_out" in item:
                 yield dict(item)
@@ -231,11 +238,8 @@ class Conversations:
                 group = value_at(flat, (*IDS, *layout.text))
             beside = {} if group is None else {"group": str(address_of(group))}
             beside |= {} if places is None else {"place": places[id(item)]}
-            read = [(flat, layout, default)]
-            if layout.sides:
-                at_sides = [(side, at) for side, at in zip(SIDES, layout.sides, strict=True)]
-                filled = [pair for pair in at_sides if flat.get(pair[1])] or at_sides[:1]
-                read = [(flat, replace(layout, text=[at], kinds=()), side) for side, at in filled]
+            filled = [(flat, *side) for side in sides if value_at(flat, side[0].text) is not None]
+            read = filled or [(flat, *sides[0])]
             for inner, some in replies:
                 read += [(flat_of(reply, inner), inner, "") for reply in some]
             for record, fields, role in read:
@@ -338,10 +342,6 @@ def _has_lists(value: Any) -> bool:
 
 def _has_id(value: Record) -> bool:
     return any(name_rank(kind, str(at)) is not None for kind in ("id", "group") for at in value)
-
-
-def _is_said_pair(item: list[Any]) -> bool:
-    return len(item) == 2 and isinstance(item[1], str)
 
 
 def _are_names(firsts: list[str]) -> bool:

@@ -43,9 +43,9 @@ def layout_of_rows(
     time = list(layout.time if is_recording else [*layout.time, *layout.start])
     days, clocks = ([at for at in filled if name_rank(kind, at) == 0] for kind in ("day", "clock"))
     has_both = len(days) == len(clocks) == 1 and days != clocks and time[0] in (*days, *clocks)
-    taken |= {*group, *time[:1]}
+    free = [path for path in filled if path not in {*taken, *group, *time[:1]}]
     first = {
-        name: given.get(name) or next((p for p in filled if _is_first(name, p, taken)), "")
+        name: given.get(name) or next((p for p in free if name_rank(name, p) == 0), "")
         for name in ("turn", "domain", "dialogue_act")
     }
     return replace(
@@ -64,10 +64,6 @@ def layout_of_rows(
         is_recording=is_recording,
         is_flat=True,
     )
-
-
-def _is_first(name: str, path: str, taken: set[str]) -> bool:
-    return path not in taken and name_rank(name, path) == 0
 
 
 def _sides(columns: Mapping[str, list[Any]]) -> list[str]:
