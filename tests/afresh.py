@@ -42,6 +42,14 @@ def run_afresh(
         return subprocess.CompletedProcess(words, code, *(Path(file).read_text() for file in files))
 
 
+def running(file: Path) -> str:
+    """Return a program that runs a file as Python does."""
+    return (
+        f"import runpy, sys; sys.path.insert(0, {str(file.parent)!r}); "
+        f"runpy.run_path({str(file)!r}, run_name='__main__')"
+    )
+
+
 def stand_in(run) -> SimpleNamespace:
     """Return what stands for the module `subprocess` where it starts Python, with a way to run."""
 

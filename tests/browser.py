@@ -1,7 +1,13 @@
 """A real browser without a window: a page of playwright's, by the few verbs that the tests need."""
 
 import json
+import os
 import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -90,6 +96,23 @@ class Browser:
         return self.run(
             f"[...document.querySelectorAll({json.dumps(selector)})].map((one) => {value})"
         )
+
+
+@contextmanager
+def gradio_page(program: Path, **environment: str) -> Iterator[str]:
+    """Run a program of gradio in a process, and yield the address of its page."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    quiet = {"GRADIO_SERVER_PORT": port, "GRADIO_ANALYTICS_ENABLED": "False"}
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    command, settings = [sys.executable, "-u", program.name], {**os.environ, **quiet, **environment}
+    with subprocess.Popen(command, cwd=program.parent, env=settings, **streams) as process:
+        try:
+            assert any("Running on" in line for line in process.stdout)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.kill()
 
 
 def check_injected_scripts_are_blocked(page: Browser) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from afresh import run_afresh
+from afresh import run_afresh, running
 
 import hf_dialemb
 from hf_dialemb.data import load_dialogues
@@ -40,15 +40,6 @@ def here(program):
         return json.loads(output.getvalue().splitlines()[-1])
 
     return answer_of
-
-
-def running(file):
-    """A program that runs a file as Python does."""
-    folder, path = str(Path(file).parent), str(file)
-    return (
-        f"import runpy, sys; sys.path.insert(0, {folder!r}); runpy.run_path({path!r}, "
-        "run_name='__main__')"
-    )
 
 
 def sample(_corpus, *rest, split=None):

@@ -1,16 +1,13 @@
 """The Space: what it reads and refuses, what it writes, and the page itself in a real browser."""
 
 import json
-import os
-import socket
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import checkpoints
 import pytest
-from browser import BROWSER, Browser
+from browser import BROWSER, Browser, gradio_page
 
 from hf_dialemb import Dialogue, InputError, Turn
 
@@ -106,28 +103,10 @@ def address(sample_dialogues, tmp_path_factory):
     if not (find_spec("gradio") and find_spec("plotly") and BROWSER):
         pytest.skip("gradio, plotly or a browser is not installed")
     folder = tmp_path_factory.mktemp("space")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    environment = {
-        **os.environ,
-        "DIALEMB_MODEL": checkpoints.save(
-            checkpoints.dual_encoder(sample_dialogues), folder / "ranker"
-        ),
-        "GRADIO_SERVER_PORT": str(port),
-        "OMP_NUM_THREADS": "1",
-        "GRADIO_TEMP_DIR": str(folder / "uploads"),
-        "PYTHONUNBUFFERED": "1",
-    }
-    command = [sys.executable, str(SPACE / "app.py")]
-    with subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as run:
-        try:
-            assert any("Running on local URL" in line for line in run.stdout)
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            run.kill()
+    ranker = checkpoints.save(checkpoints.dual_encoder(sample_dialogues), folder / "ranker")
+    places = {"DIALEMB_MODEL": ranker, "GRADIO_TEMP_DIR": str(folder / "uploads")}
+    with gradio_page(SPACE / "app.py", **places) as address:
+        yield address
 
 
 def press(page, name):

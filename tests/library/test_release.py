@@ -1,10 +1,9 @@
 """Releasing everything at hand on a local Hub, in one command that can be given again."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from afresh import run_afresh, running
 from hub_server import run_hub
 from published_models import measure, train
 from sentence_transformers import SentenceTransformer
@@ -27,10 +26,7 @@ def test_everything_at_hand_is_released_once(tiny_bert, sample_dialogues, tmp_pa
 
     def release(hub, *more):
         environment = hub.environment(tmp_path / "home")
-        command = [sys.executable, str(PROGRAM), *map(str, words), *more]
-        return subprocess.run(
-            command, env=environment, capture_output=True, text=True, check=False
-        ).stdout
+        return run_afresh(running(PROGRAM), *words, *more, environment=environment).stdout
 
     tables = [name for name in shipped() if shipped_record(name)["backbone"] is None]
     with run_hub() as hub:
