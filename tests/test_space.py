@@ -64,17 +64,12 @@ def test_transcripts_and_json_lines_are_read(read, tmp_path):
         ),
         ("\n".join(["user: a"] * 201), "Dialogue 1: got 201 turns, expected at most 200"),
         ("user: " + "a" * 1_000_000, "Pasted text: got more than 1,000,000 bytes"),
+        (None, r"^calls.pdf: expected a .jsonl or .txt file"),
     ],
 )
 def test_what_cannot_be_read_is_told_in_one_sentence(read, pasted, sentence):
     with pytest.raises(InputError, match=sentence):
-        read(pasted, None)
-
-
-def test_files_that_cannot_be_read_are_named(read, tmp_path):
-    (tmp_path / "calls.pdf").write_bytes(b"%PDF")
-    with pytest.raises(InputError, match=r"^calls.pdf: expected a .jsonl or .txt file"):
-        read(None, str(tmp_path / "calls.pdf"))
+        read(pasted, "calls.pdf" if pasted is None else None)
 
 
 @with_plotly

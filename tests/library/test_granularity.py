@@ -84,21 +84,6 @@ def test_draws_depend_on_the_generator_and_hold_no_row_twice(pool):
     assert (first != other).any()
 
 
-def test_a_tie_across_a_bound_is_shared_at_random():
-    generator = np.random.default_rng(0)
-    vectors = np.eye(1, 8).repeat(3000, axis=0)
-    vectors[1000:] = generator.standard_normal((2000, 8))
-    vectors[1000:, 0] = -np.abs(vectors[1000:, 2])
-    # 999 are equal to the first, 600 fit in a segment
-    segments = Segments(vectors)
-    first = draws(segments, [0] * 60, 1, 50, generator)
-    second = draws(segments, [0] * 60, 2, 50, generator)
-    assert (first < 1000).all()
-    assert len(np.unique(first)) > 900
-    assert (second < 1000).mean() == pytest.approx(399 / 600, abs=0.05)
-    assert len(np.unique(second[second < 1000])) > 700
-
-
 def test_zeros_have_cosine_0_and_lengths_do_not_matter():
     vectors = clustered(30)
     vectors[:10], vectors[10:, 0] = 0, np.abs(vectors[10:, 0])

@@ -5,7 +5,6 @@ import math
 import pytest
 import torch
 from talks import dialogue
-from transformers import AutoConfig, AutoModel
 
 from hf_dialemb import (
     Dial2VecConfig,
@@ -16,7 +15,6 @@ from hf_dialemb import (
     InputError,
 )
 from hf_dialemb.methods import METHODS, get_method
-from hf_dialemb.methods.backbone_model import _position_limit
 from hf_dialemb.methods.layout import Truncation, tokenize
 
 DEEP = "deep_attention_matching" in METHODS
@@ -142,47 +140,6 @@ def test_gradient_caching_changes_no_gradient(tiny_bert, sample_dialogues, name,
     assert sum(bool(gradient.any()) for gradient in gradients[0].values()) > 15
     for key, expected in gradients[0].items():
         assert torch.allclose(gradients[1][key], expected, atol=1e-12, rtol=1e-10), key
-
-
-SIZE = {
-    "vocab_size": 40,
-    "hidden_size": 16,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "intermediate_size": 16,
-}
-OFFSET = (
-    "roberta",
-    "roberta-prelayernorm",
-    "xlm-roberta",
-    "xlm-roberta-xl",
-    "camembert",
-    "mpnet",
-    "data2vec-text",
-    "ibert",
-    "longformer",
-    "luke",
-    "xmod",
-)
-MORE = {
-    "longformer": {"attention_window": 4},
-    "luke": {"entity_vocab_size": 4, "entity_emb_size": 8},
-    "xmod": {"languages": ["en_XX"], "default_language": "en_XX"},
-    "distilbert": {"dim": 16, "n_layers": 1, "n_heads": 2, "hidden_dim": 16},
-}
-
-
-@pytest.mark.parametrize("family", [*OFFSET, "bert", "electra", "distilbert"])
-def test_the_limit_is_the_longest_text_that_a_backbone_reads(family):
-    config = AutoConfig.for_model(
-        family, max_position_embeddings=20, pad_token_id=1, **SIZE, **MORE.get(family, {})
-    )
-    model = AutoModel.from_config(config).eval()
-    limit = _position_limit(config)
-    assert limit == (18 if family in OFFSET else 20)
-    model(input_ids=torch.full((1, limit), 7))
-    with pytest.raises((IndexError, RuntimeError)):
-        model(input_ids=torch.full((1, 24), 7))
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta", "mpnet"])

@@ -9,9 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from accelerate.data_loader import prepare_data_loader, skip_first_batches
 from afresh import COMMAND, of_two_ranks, printed_afresh, run_afresh
-from torch.utils.data import DataLoader
 from training_runs import assert_same, report_of, train, values_of, weights_of, words_of
 from transformers import AutoModel, AutoTokenizer
 
@@ -231,24 +229,6 @@ def test_the_order_is_that_of_seed_and_epoch_and_covers_every_example(examples):
         return np.ptp(lengths[: len(lengths) // 8 * 8].reshape(-1, 8), axis=1).mean()
 
     assert spread(lengths) < 0.5 * spread(np.random.default_rng(0).permutation(lengths))
-
-
-@pytest.mark.parametrize("processes", [1, 2])
-def test_within_a_resumed_epoch_the_order_goes_on_as_it_would_have(examples, processes):
-    def numbers(skipped):
-        dataset = ExampleDataset(examples)
-        dataset.sampler = EpochSampler(examples, batch_size=4 * processes, seed=0)
-        whole = DataLoader(dataset, 4, sampler=dataset.sampler)
-        loader = prepare_data_loader(
-            whole, num_processes=processes, process_index=0, put_on_device=False
-        )
-        loader = skip_first_batches(loader, skipped) if skipped else loader
-        loader.set_epoch(1)
-        return list(loader.batch_sampler)
-
-    straight = numbers(0)
-    assert numbers(3) == straight[3:]
-    assert min(number for batch in straight for number in batch) >= len(examples)
 
 
 @pytest.mark.parametrize(
