@@ -1,8 +1,9 @@
-"""Vectors that tests share: given by hand, and around centres."""
+"""Vectors and figures that tests share: given by hand, and around centres."""
 
 import numpy as np
 
 from hf_dialemb.dialogue import Dialogue, Turn
+from hf_dialemb.evaluation.results.rows import Row
 
 
 class Given:
@@ -63,3 +64,26 @@ def corners(random, count=60, labels=4):
     return random.integers(-1, 2, size=(count, 3)).astype(float), random.integers(
         0, labels, size=count
     )
+
+
+RUN = {
+    "command": "dialemb papers benchmark --suite small --model one two",
+    "config": {},
+    "seeds": [0, 1],
+    "versions": {"python": "3.11.7", "numpy": "2.4.6"},
+    "hardware": "a machine, 2 cores",
+    "seconds": 3725.0,
+}
+
+
+def row(
+    model="ours",
+    mean=50.0,
+    corpus="sgd",
+    task="dialogue-retrieval",
+    metric="map",
+    setting="",
+    **more,
+):
+    what = {"corpus": corpus, "split": "test", "task": task, "metric": metric, "setting": setting}
+    return Row(model=model, mean=mean, **what, **more)

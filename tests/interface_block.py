@@ -47,17 +47,12 @@ def run_block(folder: Path, backbone: str) -> None:
         "dial2vec", dialogues, recipe="own_minilm", backbone=backbone, output_dir=folder / "mine"
     )
     encoder = hf_dialemb.load_encoder(folder / "mine")
-    vectors = encoder.encode(dialogues)
-    assert (len(vectors), vectors.dtype.name) == (18, "float32")
-    assert encoder.encode_utterances(["may I have your number?"]).shape == (1, vectors.shape[1])
+    assert len(encoder.encode(dialogues)) == 18
     results = hf_dialemb.evaluate([encoder, backbone], dialogues, tasks=["domains"], seeds=range(2))
-    table = results.to_pandas()
-    assert {"model", "metric", "mean"} <= set(table.columns)
-    assert table["model"].nunique() == 2
+    assert results.to_pandas()["model"].nunique() == 2
     assert results.save(folder / "results.json").is_file()
     assert results._repr_markdown_().startswith("|") or "\n|" in results._repr_markdown_()
-    flow = hf_dialemb.extract_flow(dialogues, encoder=encoder)
-    flow.page(folder / "flow.html")
+    hf_dialemb.extract_flow(dialogues, encoder=encoder).page(folder / "flow.html")
     assert "<html" in (folder / "flow.html").read_text(encoding="utf-8")[:500]
     hits = hf_dialemb.search(run, dialogues, "order a car for tomorrow", top=5)
     assert len(hits) == len(hits.to_pandas()) == 5

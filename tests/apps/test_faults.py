@@ -27,8 +27,7 @@ from hf_dialemb.methods.ranker import LoadedRanker
 
 def change_weights(folder, change):
     file = next(folder.rglob("model.safetensors"))
-    weights = load_file(file)
-    save_file(change(weights), file, {"format": "pt"})
+    save_file(change(load_file(file)), file, {"format": "pt"})
 
 
 def bring_code(folder):

@@ -216,5 +216,4 @@ def test_the_sample_is_what_its_program_makes(monkeypatch):
     assert {split: len(dialogues) for split, dialogues in splits.items()} == SIZES
     assert hashlib.sha256(repr(list(splits.values())).encode()).hexdigest() == DIGEST
     monkeypatch.syspath_prepend(Path(__file__).parents[2] / "training_scripts")
-    made = import_module("make_sample").dialogues_of("dev")
-    assert list(made) == splits["dev"]
+    assert list(import_module("make_sample").dialogues_of("dev")) == splits["dev"]

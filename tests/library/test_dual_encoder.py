@@ -18,7 +18,6 @@ from hf_dialemb.data.examples import (
 from hf_dialemb.dialogue import plain
 from hf_dialemb.methods.config import RankerConfig
 from hf_dialemb.methods.dual_encoder import METHOD, collate
-from hf_dialemb.methods.dual_encoder import TRANSFORMER_METHOD as TOWERS
 from hf_dialemb.methods.layout import Truncation
 from hf_dialemb.methods.ranker import LoadedRanker, RankingExample, RankingExamples
 from hf_dialemb.methods.vocabulary import MARKS, PADDING, UNKNOWN, word_tokenizer
@@ -40,27 +39,17 @@ EXAMPLES = [
         candidates=["Booked for seven.", "In the north", "A hotel"],
     ),
 ]
-KINDS = ["words", "shared", "separate"]
 
 
 @pytest.fixture(scope="module")
-def rankers(tiny_bert):
-    dialogues = [
+def words():
+    spoken = [
         dialogue(*(turn.content for turn in entry.context), entry.candidates[0])
         for entry in EXAMPLES
     ]
     torch.manual_seed(0)
     sizes = {"vocabulary_size": 200, "embedding_size": 8, "hidden_size": 12}
-    build = TOWERS.model_class.build
-    made = {"words": LoadedRanker(*DualEncoderModel.build(None, dialogues, **sizes), METHOD)}
-    return made | {
-        kind: LoadedRanker(*build(tiny_bert, (), towers=kind), TOWERS) for kind in KINDS[1:]
-    }
-
-
-@pytest.fixture
-def words(rankers):
-    return rankers["words"]
+    return LoadedRanker(*DualEncoderModel.build(None, spoken, **sizes), METHOD)
 
 
 def batch_of(ranker, examples=EXAMPLES):
@@ -68,8 +57,7 @@ def batch_of(ranker, examples=EXAMPLES):
 
 
 def test_the_vocabulary_is_the_most_frequent_words_in_a_fixed_order():
-    dialogues = [dialogue("b a a", "C, c b")]
-    tokenizer = word_tokenizer(dialogues, len(MARKS) + 5)
+    tokenizer = word_tokenizer([dialogue("b a a", "C, c b")], len(MARKS) + 5)
     names = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
     assert names == [PADDING, UNKNOWN, *MARKS, "a", "b", "c"]  # "," is rarer and finds no room
     assert tokenizer("A ,zebra B")["input_ids"] == [len(names) - 3, 1, 1, len(names) - 2]

@@ -8,8 +8,7 @@ from itertools import chain
 
 import numpy as np
 import pytest
-from given_vectors import Given, hashed, said
-from made_up_results import row
+from given_vectors import Given, hashed, row, said
 
 import hf_dialemb
 from hf_dialemb import InputError, data, evaluate, load_encoder

@@ -194,8 +194,7 @@ def test_nothing_is_encoded_twice_before_it_is_forgotten():
 def test_a_second_run_encodes_nothing(kept):
     first = kept(CountingEncoder())
     gives(first, TALKS)
-    counting = CountingEncoder(calls=0)
-    second = kept(counting)
+    second = kept(CountingEncoder(calls=0))
     gives(second, [*TALKS[::-1], TALKS[2]])
     assert second.encode(TALKS[:2]).dtype == np.float32
     assert second.seconds == pytest.approx(first.seconds)

@@ -71,11 +71,6 @@ RESPONSES = [
 AS_MESSAGES = [[{"role": "response", "content": text}] for text in RESPONSES]
 
 
-@pytest.fixture
-def lstm(sample_dialogues):
-    return words_ranker(sample_dialogues)
-
-
 def words_ranker(dialogues):
     torch.manual_seed(1)
     sizes = {"vocabulary_size": 200, "embedding_size": 8, "hidden_size": 6}
@@ -206,10 +201,13 @@ def test_sentence_transformers_embeds_contexts_and_responses(exports, ensemble):
 
 
 @pytest.mark.parametrize("family", ["words", "bert", "roberta", "modernbert"])
-def test_the_stock_tokenizer_serves_texts_of_any_length(family, lstm, tiny_backbones, tmp_path):
+def test_the_stock_tokenizer_serves_texts_of_any_length(
+    family, sample_dialogues, tiny_backbones, tmp_path
+):
     """What is too long is cut by the model as by our own layout, special tokens kept."""
-    made = lstm
-    if family != "words":
+    if family == "words":
+        made = words_ranker(sample_dialogues)
+    else:
         made = TransformerDualEncoderModel.build(
             tiny_backbones[family], (), towers="separate", **LIMITS
         )

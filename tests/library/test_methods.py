@@ -17,7 +17,6 @@ from hf_dialemb import (
 from hf_dialemb.methods import METHODS, get_method
 from hf_dialemb.methods.layout import Truncation, tokenize
 
-DEEP = "deep_attention_matching" in METHODS
 SMALL = {
     "embedding_size": 8,
     "num_blocks": 1,
@@ -106,7 +105,7 @@ def test_any_backbone_learns(tiny_backbones, name, family, sample_dialogues):
         *(
             ("deep_attention_matching", {"num_candidates": 4, **SMALL}, size)
             for size in (1, 2, 5)
-            if DEEP
+            if "deep_attention_matching" in METHODS
         ),
     ],
 )

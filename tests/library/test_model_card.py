@@ -221,8 +221,7 @@ def test_markup_in_names_is_shown_and_not_obeyed(copied):
 def test_the_command_writes_the_card_its_figures_and_its_record(made, tmp_path, capsys):
     copy = made._replace(folder=shutil.copytree(made.folder, tmp_path / "published"))
     record = tmp_path / "cards" / "dse.json"
-    words = ["--results", made.results, "--repo-id", REPO, "--record", record]
-    assert copy.command(*words) == 0
+    assert copy.command(*["--results", made.results, "--repo-id", REPO, "--record", record]) == 0
     readme, figures = copy.folder / "README.md", copy.folder / "results" / "figures.md"
     entries = copy.folder / ".eval_results" / "hf_dialemb.yaml"
     lines = capsys.readouterr().out.splitlines()

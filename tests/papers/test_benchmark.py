@@ -9,8 +9,7 @@ from itertools import groupby, product
 from types import SimpleNamespace
 
 import pytest
-from given_vectors import Given, hashed, said
-from made_up_results import RUN, row
+from given_vectors import RUN, Given, hashed, row, said
 
 from hf_dialemb import InputError, data
 from hf_dialemb.data import MissingFilesError

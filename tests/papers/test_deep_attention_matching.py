@@ -83,8 +83,7 @@ def reference_block(block, queries, keys):
 
 
 def reference_levels(model, tokens):
-    hidden = model.words.weight[torch.tensor(tokens)]
-    levels = [hidden]
+    levels = [model.words.weight[torch.tensor(tokens)]]
     for block in model.self_blocks:
         levels.append(reference_block(block, levels[-1], levels[-1]))
     return levels

@@ -129,8 +129,7 @@ def test_a_table_gives_the_vectors_of_sentence_transformers(tiny_bert, tmp_path)
     shipped_table = str(FOLDER / "dialogue-static")
     for theirs in (model, SentenceTransformer(shipped_table, device="cpu")):
         path = str(tmp_path) if theirs is model else shipped_table
-        doors = {"ours": load_encoder(path).encode_utterances, "theirs": theirs.encode}
-        agree(doors, drawn(200))
+        agree({"ours": load_encoder(path).encode_utterances, "theirs": theirs.encode}, drawn(200))
 
 
 def test_in_bfloat16_a_text_has_one_vector_to_a_hundredth(tiny_bert):

@@ -18,8 +18,7 @@ from hf_dialemb.hub.export import load_checkpoint, write_checkpoint
 @pytest.fixture(scope="module")
 def exports(tiny_bert, tiny_export, tmp_path_factory):
     folder = tmp_path_factory.mktemp("exports")
-    run = save_dse(tiny_bert, folder / "run")
-    write_checkpoint(*load_checkpoint(str(run)), folder / "plain")
+    write_checkpoint(*load_checkpoint(str(save_dse(tiny_bert, folder / "run"))), folder / "plain")
     return {"plain": folder / "plain", "dial2vec": tiny_export}
 
 
