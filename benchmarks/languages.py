@@ -51,29 +51,38 @@ def accuracy(vectors: dict[str, np.ndarray], intents: np.ndarray, shots: int) ->
     return {language: float(np.mean(values)) for language, values in scores.items()}
 
 
+def table(figures: dict[str, dict[str, list[float]]]) -> list[str]:
+    """Render English, the mean of the other languages, and the best and the worst of them."""
+    rows = []
+    for model, own in figures.items():
+        others = sorted(own.keys() - {"en"}, key=lambda language: own[language][-1])
+        mean = np.mean([own[language] for language in others], axis=0)
+        ends = [(f" ({name})", own[name]) for name in (others[-1], others[0])]
+        cells = [("", own["en"]), ("", mean), *ends]
+        rows.append(
+            [model, *(f"{first:.1f} / {fifth:.1f}{name}" for name, (first, fifth) in cells)]
+        )
+    head = f"{len(others)} others, mean"
+    return table_lines(["Encoder"], ["English", head, "highest", "lowest"], rows)
+
+
 def main() -> None:
-    """Measure each model, beside those of earlier runs."""
+    """Measure the models, and write all figures and a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", nargs="+", metavar="MODEL")
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--output", type=Path, default=OUTPUT)
     options = parser.parse_args()
     texts, intents = requests(options.data_dir)
-    rows = []
+    figures: dict[str, dict[str, list[float]]] = {}
     for model in options.models:
         encoder = load_encoder(model)
         vectors = {language: encoder.encode_utterances(own) for language, own in texts.items()}
         by_shots = [accuracy(vectors, intents, shots) for shots in SHOTS]
-        means = [
-            np.mean([own for language, own in scores.items() if language != "en"])
-            for scores in by_shots
-        ]
-        figures = [means, *([scores[language] for scores in by_shots] for language in texts)]
-        cells = [" / ".join(f"{value:.1f}" for value in pair) for pair in figures]
-        rows.append([Path(model).name, *cells])
-        print(*rows[-1])
-        table = table_lines(["Encoder"], ["others, mean", *texts], rows)
-        write_json_atomically(options.output, {"table": table})
+        name = Path(model).name
+        figures[name] = {language: [own[language] for own in by_shots] for language in texts}
+        print(name, figures[name])
+    write_json_atomically(options.output, {"figures": figures, "table": table(figures)})
 
 
 if __name__ == "__main__":
