@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from accelerate.data_loader import prepare_data_loader, skip_first_batches
 from afresh import COMMAND, of_two_ranks, printed_afresh, run_afresh
+from torch.utils.data import DataLoader
 from training_runs import assert_same, report_of, train, values_of, weights_of, words_of
 from transformers import AutoModel, AutoTokenizer
 
@@ -94,15 +96,15 @@ def test_killed_and_resumed_it_ends_in_the_same_weights(tiny_bert, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("more", "tolerance"),
+    ("processes", "more", "tolerance"),
     [
-        ({}, 1e-5),
-        ({"gradient_accumulation_steps": 2, "bf16": True}, 2**-7),
-        ({"gradient_accumulation_steps": 2, "method": "dse", "num_negatives": None}, 1e-5),
+        (2, {}, 1e-5),  # on two machines
+        (2, {"gradient_accumulation_steps": 2, "bf16": True}, 2**-7),
+        (4, {"gradient_accumulation_steps": 2, "method": "dse", "num_negatives": None}, 1e-5),
     ],
 )
 def test_processes_have_the_gradients_and_figures_of_one(
-    tiny_bert, tmp_path, start, more, tolerance
+    tiny_bert, tmp_path, start, processes, more, tolerance
 ):
     # One plain gradient step of size 1: the difference of the weights is the gradient.
     plain = {"max_steps": 1, "optim": "sgd", "learning_rate": 1.0, "lr_scheduler_type": "constant"}
@@ -111,17 +113,17 @@ def test_processes_have_the_gradients_and_figures_of_one(
     step = settings(tiny_bert, **step) | more
     step = {name: value for name, value in step.items() if value is not None}
     train(tmp_path / "one", **step)
-    words = words_of(tmp_path / "all", **{**step, "per_device_train_batch_size": 4})
-    if "bf16" not in more:
+    words = words_of(tmp_path / "all", **{**step, "per_device_train_batch_size": 8 // processes})
+    if not more:
         printed_afresh(of_two_ranks(COMMAND, machines=2), "train", *words)
     else:
-        launch = "launch --multi_gpu --num_processes 2 --num_machines 1"
+        launch = f"launch --multi_gpu --num_processes {processes} --num_machines 1"
         command = [sys.executable, "-m", "accelerate.commands.accelerate_cli", *launch.split()]
         command += ["--mixed_precision", "no", "--dynamo_backend", "no", SCRIPTS / "train.py"]
         environment = {**os.environ, "ACCELERATE_USE_CPU": "true"}
         subprocess.run([*command, *words], check=True, env=environment)
     one, every = (report_of(tmp_path / name) for name in ("one", "all"))
-    assert every["processes"] == 2
+    assert every["processes"] == processes
     assert every["truncation"] == one["truncation"]
     figures = [values_of(tmp_path / name, "eval_contrastive_loss") for name in ("one", "all")]
     assert figures[1] == pytest.approx(figures[0], rel=tolerance)
@@ -229,6 +231,24 @@ def test_the_order_is_that_of_seed_and_epoch_and_covers_every_example(examples):
         return np.ptp(lengths[: len(lengths) // 8 * 8].reshape(-1, 8), axis=1).mean()
 
     assert spread(lengths) < 0.5 * spread(np.random.default_rng(0).permutation(lengths))
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_within_a_resumed_epoch_the_order_goes_on_as_it_would_have(examples, processes):
+    def numbers(skipped):
+        dataset = ExampleDataset(examples)
+        dataset.sampler = EpochSampler(examples, batch_size=4 * processes, seed=0)
+        whole = DataLoader(dataset, 4, sampler=dataset.sampler)
+        loader = prepare_data_loader(
+            whole, num_processes=processes, process_index=0, put_on_device=False
+        )
+        loader = skip_first_batches(loader, skipped) if skipped else loader
+        loader.set_epoch(1)
+        return list(loader.batch_sampler)
+
+    straight = numbers(0)
+    assert numbers(3) == straight[3:]
+    assert min(number for batch in straight for number in batch) >= len(examples)
 
 
 @pytest.mark.parametrize(
