@@ -3,9 +3,11 @@
 A letter is an utterance and what it does, a capital one the assistant's; from turns.
 """
 
+from collections import Counter
+
 import numpy as np
 
-from hf_dialemb.apps.flow.flow import EXAMPLES, Cluster, Flow, numbered, read_utterances
+from hf_dialemb.apps.flow.flow import EXAMPLES, Cluster, Flow, read_utterances
 from hf_dialemb.apps.flow.graph import transition_graph
 from hf_dialemb.dialogue import Dialogue, Turn
 
@@ -24,12 +26,15 @@ ORDER = {
 
 def grouped(title, utterances, names):
     """Builds a flow from the role and the name of the group that each utterance is in."""
-    ids, labels = numbered(list(names))
-    texts = np.array(utterances.texts, dtype=object)
+    sizes = Counter(names)
+    groups = sorted(sizes, key=lambda group: (group[0], -sizes[group]))
+    labels = np.array([groups.index(group) for group in names], dtype=np.int32)
     clusters = []
-    for number, ((role, group), (name, size)) in enumerate(ids.items()):
-        examples = tuple(dict.fromkeys(texts[labels == number]))[:EXAMPLES]
-        clusters.append(Cluster(name, role, group, size, examples=examples))
+    for number, (role, name) in enumerate(groups):
+        rows = np.flatnonzero(labels == number).tolist()
+        examples = tuple(dict.fromkeys(utterances.texts[row] for row in rows))[:EXAMPLES]
+        id = f"{role}-{1 + sum(cluster.role == role for cluster in clusters)}"
+        clusters.append(Cluster(id, role, name, sizes[role, name], examples=examples))
     return Flow(title, utterances, labels, tuple(clusters))
 
 

@@ -79,11 +79,6 @@ def test_check_shows_ten_turns_as_they_were_read(capsys, tmp_path):
     assert len(lines[start + 1 : -1]) == 10
     assert lines[start + 1].split() == ["assistant", "2026-03-13T08:00:00", "turn", "0"]
     assert lines[start + 10].split() == ["Ana", "(user)", "2026-03-13T08:09:00", "turn", "9"]
-    raw = run(capsys, "show", path, "--id", "0", "--raw", "--roles", "Agent=assistant,Ana=user")
-    assert "<p>turn 0</p>" in raw
-    assert "<p>" not in run(
-        capsys, "show", path, "--id", "0", "--roles", "Agent=assistant,Ana=user"
-    )
 
 
 def test_an_output_of_another_form_or_over_the_input_is_refused(capsys, tmp_path):

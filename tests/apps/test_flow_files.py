@@ -39,7 +39,7 @@ def test_the_page_needs_no_other_file(tmp_path):
 def test_insights_are_told_in_sentences_in_which_names_turn_no_direction(tmp_path):
     flow = flow_of_turns(ORDER)
     assert [row["text"] for row in insights(flow)][:2] == [
-        "Failed: 1 dialogue, 25 %",
+        "Failed: 1 dialogue, 25%",
         'Failed at "\u2068sorry\u2069": 1 dialogue',
     ]
     flow = flow_of_turns(

@@ -211,7 +211,11 @@ ENDS = [
         "Can I see your license?",
         "That is too much trouble. I will go elsewhere. Bye.",
     ),
+    ("cancelled", "my card", "It is blocked until June.", "I'd rather close my account then."),
+    ("cancelled", "a loan", "Which sum?", "I\u2019m going to another bank, bye"),
+    ("cancelled", "my address", "What is your name?", "No, I'll do it myself online."),
     ("broken off", "hello"),
+    ("not in English", "我的订单取消了", "Sorry 已经取消了，还需要什么吗"),
     ("broken off", "sorry, I can't log in", "Is the request submitted?"),
 ]
 

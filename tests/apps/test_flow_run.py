@@ -152,22 +152,10 @@ def test_next_says_where_a_dialogue_is(made, tmp_path, capsys, refused):
     assert "expected the output of dialemb flow" in refused(*words)
 
 
-@pytest.fixture
-def compare(made, tmp_path, capsys):
-    """Compares a folder of transcripts with the flow, and returns what is printed."""
-
-    def compared(calls, flow=made / "flow"):
-        capsys.readouterr()
-        words = "--flow", flow, "--input", calls, "--output", tmp_path / "comparison"
-        run("compare", *words)
-        return capsys.readouterr().out
-
-    return compared
-
-
-def test_other_dialogues_are_compared_with_all_of_a_flow(compare, tmp_path, sample_dialogues):
+def test_other_dialogues_are_compared_with_all_of_a_flow(made, tmp_path, sample_dialogues, capsys):
     again = transcripts(tmp_path / "again", sample_dialogues[:20])
-    lines = compare(again).splitlines()
+    run("compare", "--flow", made / "flow", "--input", again, "--output", tmp_path / "comparison")
+    lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "calls: 20 dialogues; again: 20"
     assert re.fullmatch(r"0 of \d\d+ transitions differ more than by chance", lines[1])
     assert lines[2:] == [f"Wrote {tmp_path / 'comparison' / 'index.html'}"]
@@ -180,18 +168,24 @@ def test_parts_of_a_file_are_compared_and_a_step_that_one_leaves_out_is_told(
         turns = [Turn("user", "my card is lost"), Turn("assistant", "what is your address?")]
         turns += [Turn("user", "Main Street 1"), Turn("assistant", "it is blocked now")]
         kept = turns if agent != "Cy" else [turns[0], turns[3]]
+        if agent == "Bo":
+            kept = [turns[0], Turn("assistant", "we record all calls for training"), *turns[1:]]
         return Dialogue(tuple(kept), f"{agent}-{number}", metadata={"agent": agent})
 
     calls = tmp_path / "calls.jsonl"
     write_jsonl([call(n, agent) for n in range(20) for agent in ("Ann", "Bo", "Cy")], calls)
-    output = tmp_path / "comparison"
-    run(calls, "--model", tiny_bert, "--output", tmp_path / "flow")
+    run(calls, "--model", tiny_bert, "--clusters", "assistant=3", "--output", tmp_path / "flow")
     capsys.readouterr()
-    words = "--flow", tmp_path / "flow", "--input", calls, "--output", output
+    words = "--flow", tmp_path / "flow", "--input", calls, "--output", tmp_path
     run("compare", *words, "--by", "agent")
     lines = capsys.readouterr().out.splitlines()
-    cy = lines[lines.index("others: 40 dialogues; Cy: 20") + 1 :]
-    assert "mean turns: 4 to 2" in cy
+    first, last = (lines.index(f"others: 40 dialogues; {name}: 20") for name in ("Bo", "Cy"))
+    assert (
+        'Step: the assistant says "we record all calls for training", 0% to 100% of dialogues'
+    ) in lines[first:last]
+    assert "mean turns: 3 to 5" in lines[first:last]
+    cy = lines[last + 1 :]
+    assert "mean turns: 4.5 to 2" in cy
     told = 'Step: the assistant says "what is your address?", 100% to 0% of dialogues'
     assert told in cy
-    assert sorted(path.parent.name for path in output.glob("*/index.html")) == ["1", "2", "3"]
+    assert sorted(path.parent.name for path in tmp_path.glob("[0-9]/index.html")) == ["1", "2", "3"]

@@ -37,7 +37,6 @@ COMMANDS = {
     "flow compare": "--flow flow --input other.jsonl --output out/comparison",
     "corpus check": "calls.jsonl",
     "corpus convert": "calls.csv --output out/calls.jsonl",
-    "corpus candidates": "--corpus calls.jsonl --num-candidates 4 --output out/candidates.jsonl",
 }
 RECIPE = """method: dse
 backbone: bert
@@ -159,7 +158,7 @@ def test_the_commands_end_well_on_what_is_well_formed(command):
 
 @pytest.mark.parametrize("content", CONTENTS)
 def test_a_malformed_file_of_conversations_is_refused(content):
-    for command in ("embed", "corpus candidates", "flow next"):
+    for command in ("embed", "flow next"):
         with in_place_of(Path("calls.jsonl")):
             Path("calls.jsonl").write_bytes(CONTENTS[content])
             assert holds(command, "--strict").startswith("dialemb: error: calls.jsonl")

@@ -1,4 +1,4 @@
-"""`dialemb rank` and `dialemb corpus candidates`.
+"""`dialemb rank`.
 
 Pools and contexts, ranked with any ranker, searched, and errors.
 """
@@ -11,11 +11,10 @@ import pytest
 import torch
 from checkpoints import assembled, deep_attention_matching, dual_encoder
 
-from hf_dialemb import Dialogue, InputError, Turn, load_dialogues
+from hf_dialemb import Dialogue, InputError, Turn
 from hf_dialemb.apps.search import rank
 from hf_dialemb.apps.search.rank import rank_file, rank_pool, read_pool
 from hf_dialemb.data import write_jsonl
-from hf_dialemb.data.examples import draw_candidates, read_candidates
 from hf_dialemb.methods.ranker import RankingExample, score_candidates
 
 
@@ -159,39 +158,3 @@ def test_a_wrong_request_is_an_error(tower_folders, tiny_bert, files, refused):
         (["--model", tiny_bert], "got a model of type bert, expected a ranker"),
     ):
         assert sentence in refused("rank", "--model", tower_folders[0], *files, *words)
-
-
-CANDIDATES = [
-    "corpus",
-    "candidates",
-    "--corpus",
-    "sample",
-    "--split",
-    "dev",
-    "--num-candidates",
-    "4",
-    "--output",
-]
-
-
-def test_candidates_are_written_as_drawn_or_refused(tmp_path, printed, refused):
-    output, dialogues = tmp_path / "dev.jsonl", load_dialogues("sample", None, "dev")
-    printed(*CANDIDATES, output, "--responses", "last", "--seed", "5")
-    header, selections = read_candidates(output)
-    assert header == {
-        "corpus": "sample",
-        "split": "dev",
-        "seed": 5,
-        "num_candidates": 4,
-        "responses": "last",
-    }
-    written, drawn = (
-        [
-            (entry.id, entry.responses, entry.correct, [turn.content for turn in entry.context])
-            for entry in some
-        ]
-        for some in (selections, draw_candidates(dialogues, 4, "last", 5))
-    )
-    assert written == drawn
-    sentence = "--num-candidates and --seed: got 1 and 13, expected at least 2 and 0"
-    assert sentence in refused(*CANDIDATES, tmp_path / "none.jsonl", "--num-candidates", "1")

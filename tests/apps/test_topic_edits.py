@@ -12,9 +12,10 @@ from browser import BROWSER, Browser
 from scipy import stats
 
 import hf_dialemb
-from hf_dialemb.apps.flow.differences import holm, parts_of
+from hf_dialemb.apps.flow.differences import parts_of
 from hf_dialemb.apps.topics.edits import read_edits
 from hf_dialemb.apps.topics.model import with_new
+from hf_dialemb.apps.topics.topic_clustering import find_clusters
 from hf_dialemb.apps.topics.topic_comparison import compared_topics, ends_of, lines_of
 from hf_dialemb.apps.topics.topic_groups import no_groups
 from hf_dialemb.dialogue import Dialogue, Turn
@@ -111,6 +112,10 @@ def test_new_topics_are_unlike_the_known_and_those_take_back_what_fits():
     result = with_new(replace(known, labels=known.assigned(more)), more)
     assert result.ids == ["topic-1", "topic-2", "topic-4"]
     assert result.labels.tolist() == [0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 2, 2]
+    two = np.repeat(np.float32([[0, 0, 1, 0.3], [0, 0, 1, -0.3]]), 6, axis=0) / np.sqrt(1.09)
+    assert set(find_clusters(two).tolist()) == {0, 1}
+    new = with_new(replace(known, labels=known.assigned(two)), two)
+    assert new.labels.tolist() == [2] * 12  # their cosine is 0.83: they are one
 
 
 def test_an_old_topic_is_split_in_the_next_month_and_both_parts_go_on(tmp_path):
@@ -122,10 +127,6 @@ def test_an_old_topic_is_split_in_the_next_month_and_both_parts_go_on(tmp_path):
     hf_dialemb.load_topics(tmp_path / "january").update(calls, edits=edits).save(tmp_path / "may")
     assigned = hf_dialemb.load_topics(tmp_path / "may").assign(calls)["topic"].tolist()
     assert assigned in (["topic-1", "topic-2"] * 6, ["topic-2", "topic-1"] * 6)
-
-
-def test_holm_corrects_p():
-    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
 
 
 def records(*groups, **more):
@@ -204,6 +205,7 @@ def test_changes_on_the_page_are_a_file_of_edits_that_does_them(tmp_path):
     sets = records(("topic-1", "finished", 90)), records(("topic-2", "failed", 90))
     comparison = compared_topics({"topic-1": "A", "topic-2": "B"}, sets, ("<i>May</i>", "June"))
     replace(found, comparisons=(comparison,)).page(tmp_path / "index.html")
+    colours = "Object.fromEntries(page.data.topics.map(({ id }, n) => [id, page.map.colours[n]]))"
     with Browser(tmp_path / "profile") as page:
         page.open((tmp_path / "index.html").as_uri())
         page.until("typeof page === 'object' && page.sized")
@@ -228,6 +230,9 @@ def test_changes_on_the_page_are_a_file_of_edits_that_does_them(tmp_path):
         assert page.all(".changes b") == ["2 changes, not saved yet"]
         text = page.run("page.changes.text()")
         assert page.problems == []
+        before = page.run(colours)
+        page.run("page.data.topics.reverse(); page.map.paint()")  # as where another is the largest
+        assert page.run(colours) == before
     (tmp_path / "edits.yaml").write_text(text, encoding="utf-8")
     edits = read_edits(tmp_path / "edits.yaml")
     assert [next(iter(entry)) for entry in edits.entries] == ["rename", "merge"]

@@ -6,6 +6,7 @@ Planted ones are found in any order, files and page hold what was said as text.
 import re
 import shutil
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -172,9 +173,15 @@ def test_names_are_what_is_wanted_and_no_greetings(groups, names):
         assert part in name
 
 
+CUT = pytest.mark.skipif(find_spec("rjieba") is None, reason="rjieba is not installed")
+
+
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
+        pytest.param("我的信用卡被偷了", ["信用卡"], marks=CUT),
+        pytest.param("可以开发票吗,hello", ["开发票"], marks=CUT),
+        pytest.param("经济型酒店", ["经济型", "经济型酒店", "酒店"], marks=CUT),
         ("My card was stolen.", ["card", "stolen card"]),
         ("how do I report a lost or stolen card?", ["report a stolen card", "report a card"]),
         ("I'm looking for an hotel", ["look for a hotel"]),
@@ -185,7 +192,6 @@ def test_names_are_what_is_wanted_and_no_greetings(groups, names):
         ("could you find me a taxi", ["find a taxi"]),
         ("my card is not working", ["card", "card not working", "working"]),
         ("helloooo, how's it going? don't know", []),
-        ("信用卡丢了", ["信用", "信用卡", "信用卡丢", "用卡", "用卡丢", "卡丢"]),
         (
             "クレジットカードを紛失しました",
             ["クレジットカード", "クレジットカードを紛", "クレジットカードを紛失", "紛失"],
@@ -253,18 +259,31 @@ def test_periods_are_the_finest_that_can_be_read_and_have_no_gap():
     assert counted_periods([""], labels[:1], 1)[:2] == ([], "")
 
 
-def test_the_command_writes_a_page_and_tables(tmp_path, capsys):
-    write_jsonl(made(), calls := tmp_path / "calls.jsonl")
-    words, source = (
-        ["topics", str(calls), "--topics", "3", "--output"],
-        ["--model", "dialogue-static"],
-    )
-    assert main([*words, str(tmp_path / "out"), *source]) == 0
-    assert "60 dialogues, 3 topics" in capsys.readouterr().out
-    assert [row["size"] for row in table_of(tmp_path / "out")] == [20] * 3
-    assert main([*words, str(tmp_path / "again"), *source]) == 0
+def test_the_command_writes_a_page_and_tables_and_reads_ends_in_english_alone(tmp_path, capsys):
+    chinese = Turn("user", "我的 SIM 卡丢了"), Turn("assistant", "Sorry 已经停用了，不可以恢复")
+    write_jsonl([*made(), Dialogue(chinese, "zh")], calls := tmp_path / "calls.jsonl")
+    words = ["topics", str(calls), "--topics", "3", "--model", "dialogue-static", "--output"]
+    assert main([*words, str(tmp_path / "out")]) == 0
+    printed = capsys.readouterr().out
+    assert "61 dialogues, 3 topics" in printed
+    assert "English alone: 1 of 61 are in another language" in printed
+    rows = table_of(tmp_path / "out")
+    assert sorted(row["size"] for row in rows) == [20, 20, 21]
+    assert sum(row["not in English"] for row in rows) == 1
+    assert main([*words, str(tmp_path / "again"), "--language", "de"]) == 0
+    assert sum(row["not in English"] for row in table_of(tmp_path / "again")) == 61
+    assert main([*words, str(tmp_path / "again")]) == 0
     pages = [(tmp_path / folder / "index.html").read_bytes() for folder in ("out", "again")]
     assert pages[0] == pages[1]
+
+
+def test_who_stops_a_run_is_told_that_vectors_are_kept(monkeypatch, capsys):
+    def stopped(_words):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("hf_dialemb.apps.cli._run", stopped)
+    assert main(["topics", "calls.csv"]) == 130
+    assert "interrupted; vectors are kept" in capsys.readouterr().err
 
 
 ODD = [
@@ -309,7 +328,7 @@ def test_the_command_writes_a_flow_of_each_topic(tmp_path, capsys):
     flows = sorted(path.parent.name for path in (tmp_path / "out/flows").glob("*/index.html"))
     assert flows == sorted(row["id"] for row in rows if row["size"] >= 5)
     assert len(flows) > 1
-    assert f"index.html: {len(flows)} flows, of " in capsys.readouterr().out
+    assert f"index.html: {len(flows)} flows of 60 dialogues, " in capsys.readouterr().out
     shutil.copytree(tmp_path / "out/flows/topic-1", tmp_path / "out/flows/topic-9")
     (tmp_path / "out/flows/mine").mkdir()
     assert main(words) == 0

@@ -97,7 +97,7 @@ class RunArguments(ReadingOptions):
             times the learning rate.
         head_learning_rate: Learning rate of the contrastive heads, above 0; by default that of the
             encoder.
-        dev_candidates: For rankers: a file of candidate sets (`dialemb corpus candidates`) that
+        dev_candidates: For rankers: a file of candidate sets (`write_candidates`) that
             choose a checkpoint.
         granularity_model: For rankers with a granularity: folder of the ranker that compares
             responses.

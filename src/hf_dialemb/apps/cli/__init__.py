@@ -42,8 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         _run(words)
     except KeyboardInterrupt:
-        kept = "vectors that were kept are not made again"
-        return _fail(f"interrupted; run the same command again: {kept}", 130)
+        return _fail("interrupted; vectors are kept: run the same command again, it goes on", 130)
     except InputError as error:
         return _fail(str(error), 2)
     except BrokenPipeError:  # the reader of our output, such as head, has seen enough

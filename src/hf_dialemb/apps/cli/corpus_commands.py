@@ -1,7 +1,4 @@
-"""``dialemb corpus``.
-
-List and read corpora and your own files, check, convert, count, show, and find leaks.
-"""
+"""``dialemb corpus``: list what can be read; check, convert and show your own files."""
 
 import argparse
 from collections import Counter
@@ -14,7 +11,6 @@ from ...data.published import catalogue
 from ...dialogue import ROLES, Dialogue
 from ...display import counted
 from ...errors import InputError
-from ...storage.files import check_writable
 from .parser import (
     CONVERSATIONS,
     CORPUS,
@@ -22,8 +18,6 @@ from .parser import (
     Options,
     conversations,
     corpus_options,
-    loaded,
-    named,
     reading_of,
     say,
 )
@@ -32,17 +26,6 @@ from .show import find_dialogue, render_dialogue, turn_lines
 _CHECK = """\
 example: dialemb corpus check calls.csv --columns id=call,role=speaker,content=text
   --roles Agent=assistant"""
-_CANDIDATES_OPTIONS: Options = {
-    "--num-candidates": {"type": int, "default": 20, "help": "the true one included (default: 20)"},
-    "--responses": {
-        "default": "any",
-        "choices": ["assistant", "any", "last"],
-        "help": "which turns are responses: the assistant's, all but the first, or only the last",
-    },
-    "--seed": {"type": int, "default": 13, "help": "for random draws (default: 13)"},
-    "--output": {"type": Path, "required": True, "help": "file to write (JSONL)"},
-    **corpus_options("test"),
-}
 _CONVERT_OPTIONS: Options = {
     "corpus": {"help": CORPUS},
     "--mask": {"action": "store_true", "help": "replace addresses, numbers, links and names"},
@@ -54,24 +37,6 @@ _SHOW_OPTIONS: Options = {
     "--id": {"required": True, "help": "the dialogue's id, or its number as #12"},
     **corpus_options("test"),
 }
-
-
-def _candidates(options: argparse.Namespace) -> None:
-    from ...data.examples import draw_candidates, write_candidates
-
-    if options.num_candidates < 2 or options.seed < 0:
-        got = f"{options.num_candidates} and {options.seed}"
-        raise InputError(f"--num-candidates and --seed: got {got}, expected at least 2 and 0")
-    check_writable(options.output, options.corpus)
-    dialogues = loaded(options, options.corpus)
-    drawn_from = named(options, "corpus", "split", "seed", "num_candidates", "responses")
-    selections = draw_candidates(dialogues, options.num_candidates, options.responses, options.seed)
-    write_candidates(options.output, selections, drawn_from)
-    print(
-        f"{len(dialogues):,} dialogues gave {len(selections):,} contexts with "
-        f"{options.num_candidates} candidates each"
-    )
-    say(f"Wrote {options.output}")
 
 
 def _list(options: argparse.Namespace) -> None:
@@ -93,14 +58,12 @@ def _check(options: argparse.Namespace) -> None:
         say(f"{problem.place}: {problem.severity}: {problem.message}")
     if first:
         say("The first turns as they were read:")
-    for line in turn_lines(first, SHOWN):
-        say(line)
-    for line in account.lines():
+    for line in (*turn_lines(first, SHOWN), *account.lines()):
         say(line)
     if severe["error"]:
-        numbers = f"errors: {severe['error']:,}, warnings: {severe['warning']:,}"
         raise InputError(
-            f"{options.file}: {numbers}; they are listed above, each with how to fix it"
+            f"{options.file}: errors: {severe['error']:,}, warnings: {severe['warning']:,}; they "
+            "are listed above, each with how to fix it"
         )
     words = (("warning", "warning", ""), ("guess", "thing", " guessed"), ("note", "note", ""))
     more = [counted(severe[kind], noun) + end for kind, noun, end in words if severe[kind]]
@@ -150,8 +113,7 @@ def _masked(
 
 
 def _dialogues(options: argparse.Namespace) -> Iterator[Dialogue]:
-    more = named(options, "data_dir", "split")
-    return iterate_dialogues(options.corpus, **more, **reading_of(options))
+    return iterate_dialogues(options.corpus, options.data_dir, options.split, **reading_of(options))
 
 
 def _show(options: argparse.Namespace) -> None:
@@ -159,14 +121,6 @@ def _show(options: argparse.Namespace) -> None:
 
 
 COMMANDS = (
-    Command(
-        "corpus candidates",
-        _candidates,
-        "hide each true response among others, so that all models rank the same candidates",
-        "example: dialemb corpus candidates multiwoz --responses assistant --output test.jsonl",
-        _CANDIDATES_OPTIONS,
-        (conversations("corpus"),),
-    ),
     Command(
         "corpus list",
         _list,

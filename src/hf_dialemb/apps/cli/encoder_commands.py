@@ -205,8 +205,7 @@ def _demo(options: argparse.Namespace) -> None:
     results = evaluate(
         models, CORPUS, tasks=[TASK], seeds=2, output=written, command="dialemb demo"
     )
-    rows = (row for row in results.results if row.metric in SHOWN and not row.setting)
-    say(markdown_table(rows))
+    say(markdown_table(row for row in results.results if row.metric in SHOWN and not row.setting))
     if not published.exists():
         say("3. Exporting the trained encoder, and loading the export in fresh processes")
         export(trained, published, report=lambda line: say(f"   {line}"))
@@ -271,7 +270,6 @@ def _evaluate(options: argparse.Namespace) -> None:
     from ...evaluation.evaluating import command_line, evaluate
 
     check_not_read(options.output, options.corpus)
-    more = named(options, "data_dir", "split", "output", "limit") | reading_of(options)
     models = [chosen_model(options, model) for model in options.model or [None]]
     print(
         evaluate(
@@ -280,7 +278,8 @@ def _evaluate(options: argparse.Namespace) -> None:
             tasks=options.task,
             seeds=options.seeds,
             command=command_line(),
-            **more,
+            **named(options, "data_dir", "split", "output", "limit"),
+            **reading_of(options),
         )
     )
     say(f"Wrote {options.output}")
@@ -301,8 +300,12 @@ def _export(options: argparse.Namespace) -> None:
 def _publish(options: argparse.Namespace) -> None:
     from ...hub.publishing import push
 
-    more = named(options, "private", "revision", "dry_run", "include")
-    push(options.path, options.repo_id, report=say, **more)
+    push(
+        options.path,
+        options.repo_id,
+        report=say,
+        **named(options, "private", "revision", "dry_run", "include"),
+    )
 
 
 def _card(options: argparse.Namespace) -> None:
@@ -313,11 +316,13 @@ def _card(options: argparse.Namespace) -> None:
         raise InputError(
             f"--corpus-licence {wrong}: expected NAME=TERMS:LICENCE; write the corpus before a ="
         )
-    more = {
-        "licences": {name: licence for name, _, licence in parts},
+    for path in write_card(
+        options.model,
+        options.training,
+        options.results,
+        licences={name: licence for name, _, licence in parts},
         **named(options, "repo_id", "record"),
-    }
-    for path in write_card(options.model, options.training, options.results, **more):
+    ):
         say(f"Wrote {path}")
 
 

@@ -11,6 +11,7 @@ from ...storage.files import check_writable
 from .parser import (
     CONVERSATIONS,
     CORPUS,
+    LANGUAGE,
     MODEL,
     READING,
     Command,
@@ -32,7 +33,7 @@ _COMPARE = """\
 example: dialemb flow compare --flow flow/ --input after/ --output comparison/
          dialemb flow compare --flow flow/ --input calls.csv --by agent"""
 
-_SETTINGS = ("clusters", "nodes", "edges")
+_SETTINGS = ("clusters", "nodes", "edges", "language")
 _FLOW_OPTIONS: Options = {
     "--output": {"type": Path, "default": "flow", "help": "folder to write (default: flow)"},
     "--by": {
@@ -46,6 +47,7 @@ _FLOW_OPTIONS: Options = {
         "help": "leave out states rarer than this share of the most frequent",
     },
     "--edges": {"type": float, "help": "leave out transitions that weigh less than this"},
+    **LANGUAGE,
     **MODEL,
     **corpus_options("all"),
 }
@@ -69,7 +71,8 @@ _FLOW_COMPARE_OPTIONS: Options = {
 
 
 def _build(options: argparse.Namespace) -> None:
-    from ..flow.extract import check_output, extract_flow
+    from ..flow.extract import extract_flow
+    from ..flow.flow_folder import PAGE, UTTERANCES
     from ..flow.graph import Pruning
     from ..topics.topics import remove_topics
 
@@ -80,9 +83,10 @@ def _build(options: argparse.Namespace) -> None:
     dialogues = loaded(options, options.input)
     if options.by == "topic" or (options.by is None and _is_mixed(options, dialogues)):
         return _by_topic(options, dialogues, model, settings)
-    check_output(options.output, options.input)
+    for name in (PAGE, UTTERANCES):
+        check_writable(options.output / name, options.input)
     flow = extract_flow(dialogues, model, output=options.output, title=_name(options), **settings)
-    for line in (*flow.lines(), f"Wrote {options.output / 'index.html'}"):
+    for line in (*flow.lines(), f"Wrote {options.output / PAGE}"):
         say(line)
     remove_topics(options.output)  # of a run by topic
 
@@ -112,7 +116,10 @@ def _by_topic(
     check_writable(options.output / PAGE, options.input)
     model = load_encoder(model)  # before the topics, which take longer, so that a mistake comes out
     topics = find_topics(
-        dialogues, title=f"Flows of {_name(options)} by topic", cache=options.output / "cache"
+        dialogues,
+        title=f"Flows of {_name(options)} by topic",
+        cache=options.output / "cache",
+        language=options.language,
     )
     topics = topics.save_flows(options.output, model, **settings)
     remove_report(options.output)  # of a run without --by topic
@@ -121,11 +128,7 @@ def _by_topic(
     for topic in topics.by_size:
         place = options.output / FLOWS / topic.id if topic.id in topics.flows else few
         say(f"{topic.size:7,} {topic.name}: {place}")
-    inside = sum(topic.size for topic in topics.by_size if topic.id in topics.flows)
-    say(
-        f"Wrote {options.output / PAGE}: {len(topics.flows)} flows, of {inside:,} of "
-        f"{len(dialogues):,} dialogues"
-    )
+    say(f"Wrote {options.output / PAGE}: {len(topics.flows)} flows of {topics.counts}")
 
 
 def _by_role(text: str | None) -> int | dict[str, int] | None:
@@ -160,9 +163,8 @@ def _compare(options: argparse.Namespace) -> None:
     from ..flow.flow_folder import PAGE
 
     check_writable(options.output / PAGE, options.flow / PAGE, options.input)
-    dialogues = loaded(options, options.input)
-    name = _name(options)
-    for line in compare_with(options.flow, dialogues, options.output, name, options.by):
+    given = loaded(options, options.input), options.output, _name(options), options.by
+    for line in compare_with(options.flow, *given):
         say(line)
 
 

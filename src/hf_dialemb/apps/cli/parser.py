@@ -39,6 +39,13 @@ MODEL: Options = {
     },
     **LOADING,
 }
+LANGUAGE: Options = {
+    "--language": {
+        "default": "",
+        "help": "of the conversations, such as en or de: ends are read in English alone (default: "
+        "by the script; Latin letters are taken for English)",
+    }
+}
 DATA: Options = {"--data-dir": {"help": "folder that holds the corpora, unpacked or packed"}}
 READING: Options = {
     "--columns": {
@@ -134,8 +141,15 @@ class DefaultSplit(str):
 
 def corpus_options(split: str) -> Options:
     """Return the options of reading a corpus, with the split that is the default."""
-    text = f"for public corpora and Hub datasets: train, dev, test or all (default: {split})"
-    return {**DATA, **READING, "--split": {"default": DefaultSplit(split), "help": text}}
+    return {
+        **DATA,
+        **READING,
+        "--split": {
+            "default": DefaultSplit(split),
+            "help": "for public corpora and Hub datasets: train, dev, test or all (default: "
+            f"{split})",
+        },
+    }
 
 
 def say(line: str) -> None:

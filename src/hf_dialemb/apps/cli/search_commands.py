@@ -23,7 +23,6 @@ from .parser import (
     conversations,
     corpus_options,
     loaded,
-    named,
     reading_of,
     say,
 )
@@ -89,8 +88,12 @@ _RANK_OPTIONS: Options = {
 def _embed(options: argparse.Namespace) -> None:
     from ..search.embed import embed_file
 
-    model = chosen_model(options, options.model)
-    rows = embed_file(model, Path(options.input), options.output, **reading_of(options))
+    rows = embed_file(
+        chosen_model(options, options.model),
+        Path(options.input),
+        options.output,
+        **reading_of(options),
+    )
     say(f"Wrote {rows:,} embeddings to {options.output}")
 
 
@@ -101,8 +104,8 @@ def _search(options: argparse.Namespace) -> None:
     hits = _index_of(options).search(options.query, options.top, whole=options.whole, **scope)
     print(hits)
     if options.output:
-        lines = [json.dumps(asdict(hit), ensure_ascii=False) for hit in hits]
-        write_text_atomically(options.output, "\n".join([*lines, ""]))
+        lines = (json.dumps(asdict(hit), ensure_ascii=False) + "\n" for hit in hits)
+        write_text_atomically(options.output, "".join(lines))
         say(f"Wrote {options.output}")
 
 
@@ -146,16 +149,17 @@ def _index(options: argparse.Namespace) -> None:
     if options.delete:
         print(f"Deleted {index.delete(dialogue=options.delete):,} turns")
     if options.input:
-        count = index.add(read_own(options.input, how, silent=True))
-        print(f"Embedded {count:,} dialogues that are new or changed")
+        added = index.add(read_own(options.input, how, silent=True))
+        print(f"Embedded {added:,} dialogues that are new or changed")
     print(f"{options.output}: {len(index):,} turns")
 
 
 def _rank(options: argparse.Namespace) -> None:
     from ..search.rank import rank_file
 
-    more = {**named(options, "top"), **reading_of(options)}
-    for line in rank_file(options.model, options.context, options.candidates, **more):
+    for line in rank_file(
+        options.model, options.context, options.candidates, top=options.top, **reading_of(options)
+    ):
         print(line)
 
 

@@ -8,6 +8,7 @@ from ...errors import InputError
 from ...storage.files import check_writable
 from .parser import (
     CONVERSATIONS,
+    LANGUAGE,
     MODEL,
     Command,
     Options,
@@ -35,6 +36,7 @@ _TOPICS_OPTIONS: Options = {
         "type": Path,
         "help": "folder to write (default: topics; with --from topics, topics-february)",
     },
+    **LANGUAGE,
     **MODEL,
     **corpus_options("all"),
 }
@@ -42,6 +44,7 @@ _TOPICS_OPTIONS: Options = {
 
 def _run(options: argparse.Namespace) -> None:
     from ..flow.differences import parts_of
+    from ..flow.extract import unread_ends
     from ..topics.edits import EDITS, NO_EDITS, read_edits
     from ..topics.topic_comparison import lines_of
     from ..topics.topics import PAGE
@@ -55,6 +58,8 @@ def _run(options: argparse.Namespace) -> None:
     topics = _topics_of(options, dialogues, output / "cache", edits)
     for topic in topics.by_size:
         say(f"{topic.size:7,} {topic.name}")
+    for line in unread_ends(topics.ends):
+        say(line)
     if options.earlier:
         topics = topics.compared_with(options.earlier)
     if options.compare:
@@ -91,10 +96,9 @@ def _topics_of(options: argparse.Namespace, dialogues: Any, cache: Path, edits: 
         "title": f"Topics of {Path(options.input).name}",
         "cache": cache,
         "edits": edits,
+        "language": options.language,
     }
-    model: str | None = None
-    if options.model or not options.earlier:
-        model = chosen_model(options, options.model)
+    model = chosen_model(options, options.model, needed=not options.earlier)
     if options.earlier:
         return load_topics(options.earlier, model).update(dialogues, **more)
     return find_topics(dialogues, model, topics=options.topics, **more)

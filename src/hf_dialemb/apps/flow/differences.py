@@ -167,9 +167,9 @@ def parts_of(dialogues: Sequence[Dialogue], by: str) -> list[tuple[Part, Part]]:
             parts.setdefault(str(value), []).append(row)
     kept = {name: rows for name, rows in sorted(parts.items()) if len(rows) >= _FEWEST}
     if not 2 <= len(kept) <= _MOST:
-        expected = f"2 to {_MOST} that at least {_FEWEST} dialogues have"
         raise InputError(
-            f"got {len(kept)} values of '{by}', expected {expected}; choose another column"
+            f"got {len(kept)} values of '{by}', expected 2 to {_MOST} that at least {_FEWEST} "
+            "dialogues have; choose another column"
         )
     if len(kept) == 2:
         first, second = kept.items()

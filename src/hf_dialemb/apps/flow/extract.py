@@ -17,15 +17,14 @@ from ...encoders import Encoder, load_encoder
 from ...encoders.embedding_cache import RememberingEncoder
 from ...errors import InputError
 from ...metrics.vectors import unit_vectors
-from ...storage.files import check_writable
 from ...storage.pretrained import default_encoder
 from ..pages.page import write_page
 from .flow import Flow, Utterances, read_utterances
 from .flow_clustering import cluster_by_role
-from .flow_folder import CACHE, PAGE, UTTERANCES, write_report
+from .flow_folder import CACHE, PAGE, write_report
 from .graph import Pruning, readable
-from .outcomes import outcomes_apart
-from .paths import typical_path
+from .outcomes import is_english, outcomes_apart
+from .paths import UNREAD, ends, typical_path
 from .step_names import named, shortened
 
 _ENOUGH = 20  # fewer dialogues are no set of several topics
@@ -58,6 +57,7 @@ class ExtractedFlow:
         flow = self.flow
         yield flow.counts
         yield from (f"{role}: {sentence}" for role, sentence in self.choices.items())
+        yield from unread_ends([end.kind for end in ends(flow) for _ in end.dialogues])
         main = typical_path(flow)
         yield f"Main path, as in {short(main.dialogue)}:"
         for state, text in zip(main.states, main.texts, strict=True):
@@ -79,6 +79,7 @@ def extract_flow(
     nodes: float | None = None,
     edges: float | None = None,
     seed: int = 0,
+    language: str = "",
     **reading: Any,
 ) -> ExtractedFlow:
     """Find the workflow that dialogues follow (Dialog2Flow).
@@ -103,6 +104,8 @@ def extract_flow(
             chosen so that a person can read what is shown.
         edges: See ``nodes``.
         seed: The seed of random draws.
+        language: The language of all dialogues, such as ``de``: outcomes and ends are read in
+            English alone. By default the script decides.
         **reading: How files are read, as in `load_dialogues`.
 
     Raises:
@@ -113,12 +116,12 @@ def extract_flow(
     folder = Path(output) if output is not None else None
     cache = Path(overview or folder) / CACHE if folder else None
     rows, made_by = _embedded(utterances, encoder, vectors, cache)
-    clusterings = outcomes_apart(
-        cluster_by_role(rows, utterances.roles, clusters=clusters, seed=seed), utterances, rows
-    )
+    clusterings = cluster_by_role(rows, utterances.roles, clusters=clusters, seed=seed)
+    if is_english(utterances.texts, language):
+        clusterings = outcomes_apart(clusterings, utterances, rows)
     labels = {role: clustering.labels for role, clustering in clusterings.items()}
     choices = {role: clustering.sentence for role, clustering in clusterings.items()}
-    flow = named(title, utterances, rows, labels, {**made_by, "seed": seed})
+    flow = named(title, utterances, rows, labels, {**made_by, "seed": seed, "language": language})
     pruning = readable(flow.graph, nodes, edges)
     if folder:
         back = Path(os.path.relpath(Path(overview) / PAGE, folder)).as_posix() if overview else ""
@@ -130,12 +133,17 @@ def _embedded(
     utterances: Utterances, encoder: Any, vectors: NDArray[Any] | None, cache: Path | None
 ) -> tuple[NDArray[np.float32], dict[str, str]]:
     """Return the vectors of N utterances, ``(N, D)``, and what a flow keeps of their encoder."""
-    unknown = {"model": "", "vectors": ""}
     if vectors is not None:
-        return checked_vectors(vectors, len(utterances), "utterance"), unknown
+        return checked_vectors(vectors, len(utterances), "utterance"), encoder_facts(None)
     loaded = load_encoder(encoder or default_encoder("action"))
-    known = {"model": loaded.spec, "vectors": loaded.fingerprint} if loaded.spec else unknown
-    return utterance_vectors(loaded, utterances.texts, cache), known
+    return utterance_vectors(loaded, utterances.texts, cache), encoder_facts(loaded)
+
+
+def encoder_facts(encoder: Encoder | None) -> dict[str, str]:
+    """Return the spec of an encoder and the digest of its vectors, or empty texts."""
+    if encoder is None or not encoder.spec:
+        return {"model": "", "vectors": ""}
+    return {"model": encoder.spec, "vectors": encoder.fingerprint}
 
 
 def utterance_vectors(
@@ -143,8 +151,8 @@ def utterance_vectors(
 ) -> NDArray[np.float32]:
     """Embed N texts, equal ones once, ``(N, D)``; the folder ``cache`` keeps their vectors."""
     distinct = {text: row for row, text in enumerate(sorted(set(texts)))}
-    vectors = RememberingEncoder(encoder, cache).encode_utterances(list(distinct))
-    return vectors[[distinct[text] for text in texts]]
+    remembering = RememberingEncoder(encoder, cache)
+    return remembering.encode_utterances(list(distinct))[[distinct[text] for text in texts]]
 
 
 def checked_vectors(vectors: Any, count: int, of: str) -> NDArray[np.float32]:
@@ -164,6 +172,15 @@ def checked_vectors(vectors: Any, count: int, of: str) -> NDArray[np.float32]:
     return rows
 
 
+def unread_ends(kinds: Sequence[str]) -> Iterator[str]:
+    """Say how many of the dialogues that end in these ways are in no language that is read."""
+    if unread := kinds.count(UNREAD):
+        yield (
+            f"How conversations end is read in English alone: {unread:,} of {len(kinds):,} are in "
+            "another language; to read all the same: --language en"
+        )
+
+
 def about_several_things(dialogues: Sequence[Dialogue]) -> bool:
     """Return whether dialogues are about several things, by their words."""
     if len(dialogues) < _ENOUGH:
@@ -171,12 +188,6 @@ def about_several_things(dialogues: Sequence[Dialogue]) -> bool:
     sample = random.Random(0).sample(dialogues, min(len(dialogues), 1_000))
     mean = unit_vectors(load_encoder("dialogue-static").encode(sample)).mean(axis=0)
     return bool(mean @ mean < _ALIKE)
-
-
-def check_output(folder: Path, source: str) -> None:
-    """Raise an InputError where files of a flow cannot be written or would replace the source."""
-    for name in (PAGE, UTTERANCES):
-        check_writable(folder / name, source)
 
 
 def short(name: str, most: int = 90) -> str:

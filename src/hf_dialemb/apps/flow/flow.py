@@ -3,8 +3,7 @@
 Utterances, the clusters that they belong to, and the paths that dialogues take.
 """
 
-from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -19,9 +18,6 @@ from .graph import END, START, FlowGraph, State, transition_graph
 
 NO_CENTROIDS = np.zeros((0, 0), dtype=np.float32)
 EXAMPLES = 10  # texts that a cluster shows
-
-Group = tuple[str, Hashable]
-"""A role, and the name of a group of its utterances."""
 
 
 @dataclass(frozen=True)
@@ -134,22 +130,6 @@ def read_utterances(dialogues: Iterable[Dialogue]) -> Utterances:
         tuple(" ".join(turn.content.split()) for _, turn in turns),
         tuple(turn.name for _, turn in turns),
     )
-
-
-def numbered(groups: Sequence[Group]) -> tuple[dict[Group, tuple[str, int]], NDArray[np.int32]]:
-    """Assign numbers to the groups of N utterances, by role, then by falling size.
-
-    Returns:
-        The id and the size of each group, in that order, and the number of each utterance's group,
-        ``(N,)``.
-    """
-    sizes, of_role = Counter(groups), Counter[str]()
-    ids: dict[Group, tuple[str, int]] = {}
-    for group in sorted(sizes, key=lambda group: (group[0], -sizes[group])):
-        of_role[group[0]] += 1
-        ids[group] = f"{group[0]}-{of_role[group[0]]}", sizes[group]
-    numbers = {group: number for number, group in enumerate(ids)}
-    return ids, np.array([numbers[group] for group in groups], dtype=np.int32)
 
 
 def restricted_to(utterances: Utterances, rows: NDArray[np.intp]) -> Utterances:

@@ -102,6 +102,18 @@ def in_order(items: Iterable[Hashable]) -> NDArray[np.int32]:
     return np.array([places.setdefault(item, len(places)) for item in items], dtype=np.int32)
 
 
+def in_order_of_size(labels: NDArray[Any]) -> NDArray[np.int32]:
+    """Return labels ``(N,)`` in which 0 is the largest cluster.
+
+    Those of a size are in the order in which they come.
+    """
+    names, firsts, sizes = np.unique(labels, return_index=True, return_counts=True)
+    ranks = np.empty(int(names[-1]) + 1, dtype=np.int32)
+    ranks[names[np.lexsort((firsts, -sizes))]] = np.arange(len(names))
+    ordered: NDArray[np.int32] = ranks[labels]
+    return ordered
+
+
 def _largest_split(vectors: NDArray[Any], clustering: Clustering, seed: int) -> Clustering:
     """Split the wide clusters that hold more than `MOST_OF_A_ROLE` of all."""
     labels, sizes = clustering.labels.copy(), np.bincount(clustering.labels)

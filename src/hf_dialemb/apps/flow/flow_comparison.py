@@ -22,7 +22,7 @@ from .flow_clustering import cluster
 from .flow_folder import PAGE, read_flow
 from .graph import FlowGraph, State, readable, transition_graph
 from .new_dialogues import assign, new_vectors
-from .paths import ends
+from .paths import UNREAD, ends
 from .step_names import named
 
 NEW = "-new-"  # between the role and the number of a state that a flow has not had
@@ -78,9 +78,8 @@ def _compared_sets(
     write_page(flow, output / PAGE, readable(flow.graph), comparison=comparison)
     yield f"{first}: {sizes[0]:,} dialogues; {second}: {sizes[1]:,}"
     yield from findings
-    tested = sum(0 not in own.sizes for own in differences)
-    differing = sum(own.sure for own in differences)
-    yield f"{differing:,} of {tested:,} transitions differ more than by chance"
+    tested = [own.sure for own in differences if 0 not in own.sizes]
+    yield f"{sum(tested):,} of {len(tested):,} transitions differ more than by chance"
     yield f"Wrote {output / PAGE}"
 
 
@@ -95,14 +94,17 @@ def _findings(flow: Flow, sets: tuple[Named, Named], times: int) -> list[str]:
         for state in trajectory:
             through[state].add(name)
 
-    def sure(dialogues: Mapping[Any, set[str]]) -> list[Difference]:
+    unread = kinds.pop(UNREAD, set())
+
+    def sure(dialogues: Mapping[Any, set[str]], but: Collection[str] = ()) -> list[Difference]:
+        sizes = len(before.difference(but)), len(after.difference(but))
         differences = [
-            Difference(what, (len(names & before), len(names & after)), (len(before), len(after)))
+            Difference(what, (len(names & before), len(names & after)), sizes)
             for what, names in dialogues.items()
         ]
         return [own for own in largest_first(with_p(differences, times)) if own.sure][:_LISTED]
 
-    lines = [f"Conversations that are {own.what}: {own}" for own in sure(kinds)]
+    lines = [f"Conversations that are {own.what}: {own}" for own in sure(kinds, unread)]
     lengths = {name: len(states) for name, states in zip(names, flow.trajectories, strict=True)}
     turns = [lengths[name] for name in before], [lengths[name] for name in after]
     lines += [

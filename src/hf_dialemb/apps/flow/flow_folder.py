@@ -58,9 +58,10 @@ def read_flow(folder: Path) -> Flow:
     from safetensors.numpy import load_file
 
     if not (folder / FLOW).is_file():
-        remedy = f"choose one of {folder / 'flows'}" if (folder / "flows").is_dir() else _AGAIN
+        several = folder / "flows"
         raise InputError(
-            f"flow '{folder}': got no {FLOW} in it, expected the output of dialemb flow; {remedy}"
+            f"flow '{folder}': got no {FLOW} in it, expected the output of dialemb flow; "
+            f"{f'choose one of {several}' if several.is_dir() else _AGAIN}"
         )
     try:
         record = json.loads((folder / FLOW).read_text(encoding="utf-8"))
@@ -80,7 +81,7 @@ def _flow(
     for fields in records:
         fields.update(phrases=tuple(fields["phrases"]), examples=tuple(fields["examples"]))
     clusters = tuple(Cluster(**fields) for fields in records)
-    texts = [title]
+    texts = [title, settings.get("language", "")]
     for cluster in clusters:
         texts += [cluster.role, cluster.name, *cluster.phrases, *cluster.examples]
     if not all(isinstance(text, str) for text in texts):

@@ -60,8 +60,9 @@ def next_in_dialogues(
     ``folder`` is the output of ``dialemb flow``; ``dialogues`` are what `load_dialogues` takes.
     """
     flow, utterances = read_flow(folder), read_utterances(load_dialogues(dialogues))
-    vectors = new_vectors(flow, folder, utterances)
-    labels = assign(vectors, utterances.roles, flow.centroids, flow.clusters)
+    labels = assign(
+        new_vectors(flow, folder, utterances), utterances.roles, flow.centroids, flow.clusters
+    )
     for place, name in enumerate(utterances.dialogues):
         clusters = [flow.clusters[labels[row]] for row in utterances.rows_of(place)]
         history = [cluster.state for cluster in clusters]

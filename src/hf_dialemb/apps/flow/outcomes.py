@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import regex
 from numpy.typing import NDArray
 
 from ...dialogue import ROLES
@@ -79,6 +80,7 @@ _WITHDRAWN = re.compile(
 )
 _ELSE = re.compile(r"(?i)\b(?:anything|nothing) (?:else|more)\b")
 _YES = re.compile(r"(?i)(?:yes|yeah|yep|yup|sure|correct|right)\b")
+_MARKS, _LATIN = regex.compile(r"\P{L}+"), regex.compile(r"\p{Latin}+")
 _BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+")
 _MIN_WORDS = 4  # of a sentence with information
 # of one outcome in a cluster that become a state; fewer join states of other clusters
@@ -94,6 +96,18 @@ Part = tuple[int, str, int]
 
 A cluster or -1, the kind of its utterances, and a number if there is no cluster.
 """
+
+
+def is_english(texts: Sequence[str], language: str = "") -> bool:
+    """Return whether these rules may read texts.
+
+    A language that is given, such as "en" or "de-AT", decides; else the script of most letters
+    does, of which Latin is taken for English.
+    """
+    if language:
+        return language.lower().partition("-")[0] == "en"
+    letters = _MARKS.sub("", "".join(texts))
+    return 2 * len(_LATIN.sub("", letters)) <= len(letters)
 
 
 @lru_cache(1 << 16)

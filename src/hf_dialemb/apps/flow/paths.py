@@ -19,8 +19,9 @@ _FINISHING = 0.25
 # the least share of endings at a state, and its least count, for dialogues to end there
 _USUAL, _OFTEN = 0.5, 5
 
-Kind = Literal["failed", "cancelled", "broken off", "finished"]
+Kind = Literal["failed", "cancelled", "broken off", "finished", "not in English"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+UNREAD = KINDS[-1]  # the end of dialogues whose words no rule reads
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,9 @@ def ends(flow: Flow) -> list[End]:
         last = trajectory[-1]
         share = flow.graph.shares.get((last, END), 0.0)
         usual = flow.graph.states[last] >= _OFTEN and share >= _USUAL
-        kind, turn = end_of([role for role, _ in trajectory], texts, usual)
+        kind, turn = end_of(
+            [role for role, _ in trajectory], texts, usual, flow.settings.get("language", "")
+        )
         dialogues[kind, trajectory[turn]].append((utterances.dialogues[number], texts[turn]))
     listed = [
         End(kind, state, tuple(name for name, _ in pairs), pairs[0][1])
@@ -123,7 +126,9 @@ def ends(flow: Flow) -> list[End]:
     return sorted(listed, key=lambda end: (-len(end.dialogues), end.kind, end.state))
 
 
-def end_of(roles: Sequence[str], texts: Sequence[str], usual: bool = False) -> tuple[Kind, int]:
+def end_of(
+    roles: Sequence[str], texts: Sequence[str], usual: bool = False, language: str = ""
+) -> tuple[Kind, int]:
     """Return how a dialogue ends, and the turn that decides it, by who says what in each turn.
 
     The last outcome that anybody but the user reports decides: it failed, or it is done and the
@@ -132,8 +137,10 @@ def end_of(roles: Sequence[str], texts: Sequence[str], usual: bool = False) -> t
     done before. Where nothing decides, a dialogue finishes with thanks and goodbyes or at a turn
     with which dialogues usually end (``usual``); else it broke off. Nothing is finished by what was
     done before an open question, a misunderstanding, or the user's "never mind", with which it is
-    cancelled.
+    cancelled. The end of what is not in English (see `outcomes.is_english`) is not read.
     """
+    if not outcomes.is_english(texts, language):
+        return UNREAD, len(texts) - 1
     others = [turn for turn, role in enumerate(roles) if role != ROLES[0]]
     latest = max((turn for turn in others if outcomes.says_something(texts[turn])), default=-1)
     done = next((turn for turn in others if outcomes.says_done(texts[turn])), len(texts))

@@ -6,6 +6,7 @@ Topics use the same phrases.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ import regex  # its \w has the vowel signs of Hindi and Thai, which that of re l
 from numpy.typing import NDArray
 
 from ...metrics.vectors import unit
-from .flow import EXAMPLES, Cluster, Flow, Utterances, numbered
+from .flow import EXAMPLES, Cluster, Flow, Utterances
+from .flow_clustering import in_order_of_size
 
 PHRASES = 5  # of a cluster at most
 LONGEST_TEXT = 300  # characters of a name or an example: both are repeated in every file of a flow
@@ -34,6 +36,9 @@ _HIRAGANA = regex.compile(r"\p{Hiragana}")  # a Japanese particle, or part of an
 _WORD = regex.compile(
     rf"[\p{{Katakana}}ー]+|{_SYLLABLE.pattern}|[^\W{_LETTERS}](?:[^\W{_LETTERS}'’-]|['’-](?=\w))*"
 )
+_CHINESE_WORD = regex.compile(r"\p{Han}{2,}")  # where nothing cuts words, each letter is one
+_WORD_OR_CHINESE = regex.compile(rf"{_CHINESE_WORD.pattern}|{_WORD.pattern}")
+_CONTENT = ("n", "v", "a", "j")  # tags of Chinese nouns, verbs, adjectives and short forms
 _DIGITS = 6  # of a cosine, so that rounding does not decide between equally near texts
 
 
@@ -49,10 +54,12 @@ def named(
     The N utterances have vectors ``(N, D)``; ``labels`` says for each role the cluster of each of
     its utterances, in order, and ``settings`` everything that decided the result.
     """
-    of_role = np.zeros(len(utterances), dtype=np.int64)
+    numbers = np.zeros(len(utterances), dtype=np.int32)
+    ids: list[tuple[str, str]] = []  # the role and the id of each cluster
     for role, rows in utterances.rows_by_role().items():
-        of_role[rows] = labels[role]
-    ids, numbers = numbered(list(zip(utterances.roles, of_role.tolist(), strict=True)))
+        own = in_order_of_size(labels[role].astype(np.int32))
+        numbers[rows] = len(ids) + own
+        ids += [(role, f"{role}-{number}") for number in range(1, 2 + int(own.max()))]
     members = np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])
     texts = [[utterances.texts[row] for row in rows] for rows in members]
     phrases: list[tuple[str, ...]] = []
@@ -61,9 +68,10 @@ def named(
             [group for (other, _), group in zip(ids, texts, strict=True) if other == role]
         )
     middles, clusters = centroids(vectors, numbers), []
-    for number, ((role, _), (name, size)) in enumerate(ids.items()):
+    for number, (role, name) in enumerate(ids):
         nearest = _by_nearness(texts[number], unit(vectors[members[number]]) @ middles[number])
         examples = tuple(dict.fromkeys(map(shortened, nearest[:EXAMPLES])))
+        size = len(members[number])
         clusters.append(Cluster(name, role, examples[0], size, phrases[number], examples))
     return Flow(title, utterances, numbers, tuple(clusters), dict(settings or {}), middles)
 
@@ -79,9 +87,8 @@ def centroids(vectors: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.float32
 def _by_nearness(texts: Sequence[str], cosines: NDArray[Any]) -> list[str]:
     """Sort different texts by falling cosine, then by falling frequency, then by the alphabet."""
     counts = Counter(texts)
-    nearest: dict[str, float] = {}
-    for text, cosine in zip(texts, np.round(cosines, _DIGITS).tolist(), strict=True):
-        nearest[text] = max(cosine, nearest.get(text, cosine))
+    pairs = zip(np.round(cosines, _DIGITS).tolist(), texts, strict=True)
+    nearest = {text: cosine for cosine, text in sorted(pairs)}  # the highest of equal texts
     return sorted(nearest, key=lambda text: (-nearest[text], -counts[text], text))
 
 
@@ -163,10 +170,24 @@ def clauses(text: str) -> list[str]:
 def words_of(clause: str) -> list[str]:
     """Return the words of a clause.
 
-    Where a script has no blanks, syllables, and Katakana up to other letters.
+    Chinese is cut into words where ``rjieba`` is installed. Other scripts without blanks are cut
+    into syllables, and Katakana up to other letters.
     """
-    words: list[str] = _WORD.findall(clause)
-    return words
+    cutter = _cutter()
+    if cutter is None or _HIRAGANA.search(clause):
+        return list(_WORD.findall(clause))
+    cut = _CHINESE_WORD.sub(lambda run: f" {' '.join(cutter.cut(run[0]))} ", clause)
+    return list(_WORD_OR_CHINESE.findall(cut))
+
+
+@cache
+def _cutter() -> Any:
+    """Return the package that cuts Chinese into words, or None where it is not installed."""
+    if find_spec("rjieba") is None:
+        return None
+    import rjieba
+
+    return rjieba
 
 
 def is_syllable(word: str) -> bool:
@@ -185,8 +206,16 @@ def joined(words: Sequence[str]) -> str:
     return phrase
 
 
+def ends_in_a_letter(words: Sequence[str]) -> bool:
+    """Return whether a run of Chinese words begins or ends with a single letter, as a particle."""
+    is_cut = any(map(_CHINESE_WORD.fullmatch, words))
+    return is_cut and (is_syllable(words[0]) or is_syllable(words[-1]))
+
+
 def is_empty(word: str) -> bool:
-    """Return whether a word says nothing, as "the" or "isn't"."""
+    """Return whether a word says nothing, as "the", "isn't" or a Chinese particle."""
+    if _CHINESE_WORD.fullmatch(word):
+        return not _cutter().tag(word)[0][1].startswith(_CONTENT)
     return word.endswith("n't") or word.partition("'")[0] in _empty_words()
 
 
@@ -194,7 +223,7 @@ def _says_something(words: Sequence[str]) -> bool:
     first, last = (word.replace("’", "'") for word in (words[0], words[-1]))
     begins = not is_empty(first) or (first.partition("'")[0] in _ASKING and len(words) > 1)
     long = any(len(word) > _LONGEST_WORD for word in words)
-    lone = len(words) == 1 and is_syllable(first)
+    lone = is_syllable(first) if len(words) == 1 else ends_in_a_letter(words)
     ends = is_empty(last) or any(map(_HIRAGANA.fullmatch, (first, last)))
     return (
         begins and not ends and not long and not lone and not all(word.isdigit() for word in words)
@@ -227,9 +256,8 @@ def _different(candidates: Mapping[str, float]) -> tuple[str, ...]:
         "lost my credit" goes on in "credit card".
         """
         first, *more = other.split()
-        if more and phrase.endswith(f" {first}"):
-            return more[0] == "of" or more[0] not in _empty_words() or within(phrase, other)
-        return within(phrase, other)
+        ends = bool(more) and phrase.endswith(f" {first}") and not is_empty(more[0])
+        return ends or within(phrase, other)
 
     kept: list[str] = []
     for phrase, count in candidates.items():

@@ -4,16 +4,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...display import counted
+from ..flow.differences import percent
 from ..flow.flow import Flow
 from ..flow.graph import State
-from ..flow.paths import ends
+from ..flow.paths import UNREAD, ends
 from ..flow.step_names import shortened
 from .spreadsheets import line_of
 
 MOST_ROWS = 5  # of each way to end
 NAMED = 50  # dialogues of each row that the page has in full
 LONGEST_NAME = 60  # characters of what is said
-_WAYS = {"failed": "at", "cancelled": "with", "broken off": "at", "finished": "after"}
+_WAYS = {"failed": "at", "cancelled": "with", "broken off": "at", "finished": "after", UNREAD: ""}
 
 
 def insights(flow: Flow) -> list[dict[str, Any]]:
@@ -29,11 +30,12 @@ def insights(flow: Flow) -> list[dict[str, Any]]:
         dialogues = [name for end in ways for name in end.dialogues]
         if not ways:
             continue
-        share = f"{counted(len(dialogues), 'dialogue')}, {_percent(len(dialogues) / count)}"
+        share = f"{counted(len(dialogues), 'dialogue')}, {percent(len(dialogues) / count)}"
         rows.append(_row(flow, f"{kind.capitalize()}: {share}", dialogues))
-        for end in ways[:MOST_ROWS]:
-            size = counted(len(end.dialogues), "dialogue")
-            text = f'{kind.capitalize()} {word} "{_named(end.text)}": {size}'
+        for end in ways[: MOST_ROWS if word else 0]:
+            # between marks with which the writing direction of a name ends
+            name = f"\u2068{shortened(line_of(end.text), LONGEST_NAME)}\u2069"
+            text = f'{kind.capitalize()} {word} "{name}": {counted(len(end.dialogues), "dialogue")}'
             rows.append(_row(flow, text, end.dialogues, [end.state]))
     return rows
 
@@ -41,15 +43,9 @@ def insights(flow: Flow) -> list[dict[str, Any]]:
 def _row(
     flow: Flow, text: str, dialogues: Sequence[str], states: Sequence[State] = ()
 ) -> dict[str, Any]:
-    more = max(0, len(dialogues) - NAMED)
-    numbers = [flow.numbers[state] for state in states]
-    return {"text": text, "dialogues": dialogues[:NAMED], "more": more, "states": numbers}
-
-
-def _named(name: str) -> str:
-    """Return a name between marks with which its writing direction ends."""
-    return f"\u2068{shortened(line_of(name), LONGEST_NAME)}\u2069"
-
-
-def _percent(share: float) -> str:
-    return "< 1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
+    return {
+        "text": text,
+        "dialogues": dialogues[:NAMED],
+        "more": max(0, len(dialogues) - NAMED),
+        "states": [flow.numbers[state] for state in states],
+    }

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...dialogue import Dialogue
+from ..flow.flow_clustering import in_order_of_size
 from ..flow.step_names import best_phrases, clauses, shortened
 from .language_model_names import asked_names, quoted
 from .naming import GREETINGS, SMALL_TALK, lemmas_of, names_of, numbered_names, requests_in
-from .topic_clustering import in_order_of_size
 from .topic_groups import Group, Groups
 from .topic_phrases import NEAR_COPIES, are_near_copies, customer, set_phrases, without_set_phrases
 from .topics import PHRASES, Topic, roles_of
@@ -166,16 +166,13 @@ def typical_request(dialogues: Sequence[Dialogue], name: str, left_out: Collecti
     """
     if name.startswith((GREETINGS, SMALL_TALK)):
         return ""
-    first = ""
-    wanted = lemmas_of(name)
+    requests = []
     for dialogue in dialogues[:_ASKERS]:
-        role = customer(dialogue)
         for turn in dialogue.turns:
             kept = [clause for clause in clauses(turn.content) if clause not in left_out]
-            if role not in ("", turn.role) or not any(requests_in(" | ".join(kept))):
-                continue
-            text = shortened(" ".join(turn.content.split()), _LONGEST_REQUEST)
-            if wanted <= lemmas_of(text):
-                return text
-            first = first or text
-    return first
+            by_customer = customer(dialogue) in ("", turn.role)
+            if by_customer and any(requests_in(" | ".join(kept))):
+                requests.append(shortened(" ".join(turn.content.split()), _LONGEST_REQUEST))
+    wanted = lemmas_of(name)
+    fitting = (text for text in requests if wanted <= lemmas_of(text))
+    return next(fitting, next(iter(requests), ""))

@@ -11,7 +11,7 @@ import yaml
 from numpy.typing import NDArray
 
 from ...errors import InputError, nearest
-from .topic_clustering import in_order_of_size
+from ..flow.flow_clustering import in_order_of_size
 from .topic_groups import NOWHERE, Groups
 
 EDITS = "edits.yaml"  # the file of edits in a folder of topics
@@ -32,10 +32,8 @@ class Edits:
         ids: dict[str, str] = {}
         for entry in self.entries:
             first, *others = entry.get("merge", [""])
-            for name in others:
-                ids[name] = first
-            for name, now in ids.items():
-                ids[name] = first if now in others else now
+            ids = {name: first if now in others else now for name, now in ids.items()}
+            ids |= dict.fromkeys(others, first)
         return ids
 
     def edited(
@@ -76,9 +74,9 @@ def read_edits(path: Path) -> Edits:
             raise ValueError("it has an alias")
         entries = yaml.safe_load(text) or []
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
-        reason = " ".join(str(error).split())[:200]
         raise InputError(
-            f"{path}: cannot be read ({reason}); write a list of edits in YAML"
+            f"{path}: cannot be read ({' '.join(str(error).split())[:200]}); write a list of "
+            "edits in YAML"
         ) from None
     if not isinstance(entries, list):
         raise InputError(f"{path}: got {type(entries).__name__}, expected a list of edits; fix it")
@@ -140,8 +138,8 @@ class _Edit:
         weights = sizes if rows.any() else None
         mean = np.average(self.groups.means[topics], axis=0, weights=weights)
         labels = np.where(rows, first, self.groups.labels).astype(np.int32)
-        left = [place for place in range(len(self.groups.topics)) if place not in others]
-        return self._remade(first, mean, labels).at(left)
+        remade = self._remade(first, mean, labels)
+        return remade.at([place for place in range(len(remade.topics)) if place not in others])
 
     def _split(self, topic: int) -> Groups:
         """Divide a topic by k-means; its largest part keeps the id."""
@@ -179,8 +177,12 @@ class _Edit:
         """
         known, current = self.groups.ids, self.merged.get(name, name)
         if current not in known:
-            expected = f"one of {', '.join(known)}; correct it, or remove the entry"
-            raise self._error("topic", name, f"{expected}.{nearest(str(name), known)}")
+            raise self._error(
+                "topic",
+                name,
+                f"one of {', '.join(known)}; correct it, or remove the entry."
+                f"{nearest(str(name), known)}",
+            )
         place = known.index(current)
         seen = str((self.entry.get(_SEEN) or {}).get(name))
         label = self.groups.labels[self.rows[seen]] if seen in self.rows else NOWHERE

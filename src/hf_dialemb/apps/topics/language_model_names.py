@@ -93,8 +93,8 @@ def check_writer(spec: str) -> None:
 
 def _name(model: str, prompt: str, cache: Path | None) -> str:
     """Ask for a name, or read an earlier answer; an answer without a name is not kept."""
-    server = os.environ.get("OPENAI_BASE_URL", "")
-    path = cache / f"{json_key([model, server, prompt])[:32]}.json" if cache else None
+    key = json_key([model, os.environ.get("OPENAI_BASE_URL", ""), prompt])[:32]
+    path = cache / f"{key}.json" if cache else None
     if path:
         with suppress(OSError, ValueError, LookupError, TypeError):  # missing or damaged
             return str(json.loads(path.read_text(encoding="utf-8"))["name"])

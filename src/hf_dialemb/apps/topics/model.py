@@ -16,7 +16,8 @@ from ...encoders.embedding_cache import RememberingEncoder
 from ...errors import InputError
 from ...metrics.vectors import unit
 from ...storage.pretrained import default_encoder
-from ..flow.extract import checked_vectors
+from ..flow.extract import checked_vectors, encoder_facts
+from ..flow.flow_clustering import in_order_of_size
 from ..flow.paths import end_of
 from .describing import described, with_small_talk_joined
 from .edits import EDITS, NO_EDITS, Edits, read_edits
@@ -38,6 +39,7 @@ def find_topics(
     title: str = "Topics",
     cache: str | Path | None = None,
     edits: Edits = NO_EDITS,
+    language: str = "",
     **reading: Any,
 ) -> Topics:
     """Find the topics of dialogues without labels: clusters of whole dialogues, named and counted.
@@ -55,6 +57,8 @@ def find_topics(
         title: The title of the page.
         cache: A folder where vectors and answers of the language model are kept.
         edits: The changes to make in the topics; see `hf_dialemb.apps.topics.edits.read_edits`.
+        language: The language of all dialogues, such as ``de``; ends are read in English alone.
+            By default the script of each dialogue decides.
         **reading: How files are read, as in `load_dialogues`.
 
     Raises:
@@ -68,7 +72,7 @@ def find_topics(
     loaded = None
     if vectors is None or encoder is not None:
         loaded = load_encoder(encoder or default_encoder())
-    run = _Run(corpus, loaded, vectors, names, title, cache, edits)
+    run = _Run(corpus, loaded, vectors, names, title, cache, edits, language)
     labels = with_small_talk_joined(corpus, find_clusters(run.units, topics))
     groups = no_groups(run.units).with_more(run.units, labels)
     return run.topics_of(groups)
@@ -95,11 +99,16 @@ class TopicModel:
         corpus = tuple(load_dialogues(dialogues, **reading))
         units = unit(self.encoder.encode(list(corpus)))
         labels = self.groups.assigned(units)
-        ids, names = [*self.groups.ids, ""], [*self.groups.names, ""]  # the last for `NOWHERE`
+        topics = [*self.groups.topics, Group("")]  # the last for `NOWHERE`
         rows = zip(ids_of(corpus), labels, self.groups.nearness(units).max(axis=1), strict=True)
         return data_frame(
             [
-                {"id": id, "topic": ids[label], "name": names[label], "similarity": similarity}
+                {
+                    "id": id,
+                    "topic": topics[label].id,
+                    "name": topics[label].name,
+                    "similarity": similarity,
+                }
                 for id, label, similarity in rows
             ]
         )
@@ -113,6 +122,7 @@ class TopicModel:
         title: str = "Topics",
         cache: str | Path | None = None,
         edits: Edits = NO_EDITS,
+        language: str = "",
         **reading: Any,
     ) -> Topics:
         """Assign dialogues, and find new topics among those that fit nowhere.
@@ -120,7 +130,7 @@ class TopicModel:
         Known topics keep ids, names and means. The arguments are those of `find_topics`.
         """
         corpus = tuple(load_dialogues(dialogues, **reading))
-        run = _Run(corpus, self.encoder, vectors, names, title, cache, edits)
+        run = _Run(corpus, self.encoder, vectors, names, title, cache, edits, language)
         known = replace(self.groups, labels=self.groups.assigned(run.units))
         return run.topics_of(with_new(known, run.units))
 
@@ -139,20 +149,21 @@ def load_topics(path: str | Path, encoder: Any = None) -> TopicModel:
     """
     place = f"topics '{path}'"
     if not (Path(path) / MODEL).is_file():
-        expected = "the output of dialemb topics"
-        raise InputError(f"{place}: got no {MODEL} in it, expected {expected}; {_AGAIN}")
+        raise InputError(f"{place}: got no {MODEL} in it, which dialemb topics writes; {_AGAIN}")
     record, means = read_model(path)
     edits, made_by = Path(path) / EDITS, record["encoder"]
     if edits.is_file() and list(read_edits(edits).entries) != record["edits"]:
-        got = f"other edits in {EDITS} than were replayed"
-        raise InputError(f"{place}: got {got}; {_AGAIN}, on what it was of")
+        raise InputError(
+            f"{place}: got other edits in {EDITS} than were replayed; {_AGAIN}, on what it was of"
+        )
     if not made_by["model"]:
-        got = "topics of ready vectors, expected an encoder"
-        raise InputError(f"{place}: got {got}; make them by --model")
+        raise InputError(f"{place}: got topics of ready vectors; make them by --model")
     loaded = load_encoder(encoder or made_by["model"])
     if loaded.fitted_on_input:
-        got = f"their model '{made_by['model']}' has no vectors of new dialogues"
-        raise InputError(f"{place}: {got}; make them by another")
+        raise InputError(
+            f"{place}: their model '{loaded.spec}' has no vectors of new dialogues; make them by "
+            "another"
+        )
     if loaded.fingerprint != made_by["vectors"]:
         raise InputError(
             f"{place}: got vectors of '{loaded.spec or loaded.name}', expected those of the model "
@@ -168,13 +179,19 @@ def load_topics(path: str | Path, encoder: Any = None) -> TopicModel:
 def with_new(groups: Groups, units: NDArray[np.float32]) -> Groups:
     """Add the topics of dialogues that are like none, and assign all dialogues.
 
-    New is a cluster of `FEWEST` or more whose mean is not like that of any known topic.
+    New is a cluster of `FEWEST` or more whose mean is not like that of any known topic. Clusters
+    whose means are as alike are one.
     """
+    from scipy.sparse.csgraph import connected_components
+
     rows = np.flatnonzero(groups.assigned(units, NEW / LEAST) == NOWHERE)
     if len(rows) < FEWEST:
         return groups
     labels = np.full(len(units), NOWHERE, dtype=np.int32)
     labels[rows] = find_clusters(units[rows])
+    new = no_groups(units).with_more(units, labels)
+    alike = connected_components(new.nearness(unit(new.means)) >= NEW)[1]
+    labels[rows] = in_order_of_size(alike[labels[rows]])
     new = no_groups(units).with_more(units, labels)
     is_unlike = groups.nearness(unit(new.means)).max(axis=1) < NEW
     kept = np.flatnonzero((np.bincount(labels[rows]) >= FEWEST) & is_unlike)
@@ -193,6 +210,7 @@ class _Run:
     title: str
     cache: str | Path | None
     edits: Edits
+    language: str
 
     def __post_init__(self) -> None:
         if self.names != PHRASES:
@@ -237,10 +255,10 @@ class _Run:
             periods=tuple(periods),
             unit=period,
             means=groups.means,
-            encoder=_encoder_facts(self.encoder),
+            encoder=encoder_facts(self.encoder),
             numbered=groups.numbered,
             edits=self.edits,
-            ends=tuple(map(_end, self.corpus)),
+            ends=tuple(_end(dialogue, self.language) for dialogue in self.corpus),
         )
 
     def _with_no_topic(self, groups: Groups) -> Groups:
@@ -255,13 +273,6 @@ class _Run:
         )
 
 
-def _encoder_facts(encoder: Encoder | None) -> dict[str, str]:
-    """Return the spec of an encoder and the digest of its vectors, or empty texts."""
-    if encoder is None or not encoder.spec:
-        return {"model": "", "vectors": ""}
-    return {"model": encoder.spec, "vectors": encoder.fingerprint}
-
-
-def _end(dialogue: Dialogue) -> str:
-    turns = dialogue.turns
-    return end_of([turn.role for turn in turns], [turn.content for turn in turns])[0]
+def _end(dialogue: Dialogue, language: str) -> str:
+    roles = [turn.role for turn in dialogue.turns]
+    return end_of(roles, [turn.content for turn in dialogue.turns], language=language)[0]

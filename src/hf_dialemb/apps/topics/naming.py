@@ -17,7 +17,15 @@ import regex
 from numpy.typing import NDArray
 
 from ...metrics.vectors import unit
-from ..flow.step_names import clauses, is_empty, is_syllable, is_unspaced, joined, words_of
+from ..flow.step_names import (
+    clauses,
+    ends_in_a_letter,
+    is_empty,
+    is_syllable,
+    is_unspaced,
+    joined,
+    words_of,
+)
 
 SMALL_TALK, GREETINGS = "small talk", "greetings only"  # names of topics without requests
 _VOWEL = re.compile(r"(?!uni|us[aeu]|eu|one)[aeiou]")
@@ -112,7 +120,7 @@ def _runs(words: Sequence[str]) -> Iterator[Request]:
         for stop in range(start + 1, min(len(words), start + longest) + 1):
             run = words[start:stop]
             text = joined(run)
-            fits = len(text) > 1 and not any(map(str.isdigit, text))
+            fits = len(text) > 1 and not any(map(str.isdigit, text)) and not ends_in_a_letter(run)
             if fits and not _says_little(run[0]) and not _says_little(run[-1]):
                 yield Request(tuple(run), text)
 
@@ -353,7 +361,8 @@ def _weighted_by_nearness(
         return list(scores)
     cosines = vectors @ unit(means).T
     nearness = cosines - cosines.mean(axis=1, keepdims=True)
-    nearness[[is_unspaced(name) for name in names]] = 0.0  # letters that may be no word
+    # letters that may be no word
+    nearness[[all(map(is_syllable, words_of(name))) for name in names]] = 0.0
     weights = dict(zip(names, np.maximum(_LEAST_NEAR, _NEAR + nearness) ** _CLOSE, strict=True))
     return [
         {name: own[name] * float(weights[name][number]) for name in own}
@@ -363,9 +372,8 @@ def _weighted_by_nearness(
 
 def numbered_names(names: Sequence[str]) -> list[str]:
     """Return names with a number behind each that came before."""
-    seen = Counter[str]()
-    result = []
-    for name in names:
-        seen[name] += 1
-        result.append(f"{name} ({seen[name]})" if seen[name] > 1 else name)
-    return result
+    counts = [names[: place + 1].count(name) for place, name in enumerate(names)]
+    return [
+        f"{name} ({count})" if count > 1 else name
+        for name, count in zip(names, counts, strict=True)
+    ]

@@ -1,10 +1,11 @@
 """Cluster dialogues by their vectors, place them on a map, and count topics over time."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ..flow.flow_clustering import in_order_of_size
 
 NEIGHBOURS = (12, 10, 8, 6, 5)
 """Numbers of neighbours to join: each is tried for fewer dialogues than `FEW`, else the first."""
@@ -42,18 +43,6 @@ def find_clusters(
         drawn = _communities(vectors[order], seed)
     labels[order] = in_order_of_size(drawn)
     return labels
-
-
-def in_order_of_size(labels: NDArray[Any]) -> NDArray[np.int32]:
-    """Return labels ``(N,)`` in which 0 is the largest cluster.
-
-    Those of a size are in the order in which they come.
-    """
-    names, firsts, sizes = np.unique(labels, return_index=True, return_counts=True)
-    ranks = np.empty(int(names[-1]) + 1, dtype=np.int32)
-    ranks[names[np.lexsort((firsts, -sizes))]] = np.arange(len(names))
-    ordered: NDArray[np.int32] = ranks[labels]
-    return ordered
 
 
 def _communities(vectors: NDArray[np.float32], seed: int) -> NDArray[np.intp]:

@@ -16,7 +16,7 @@ from ..flow.differences import (
     score_differences,
     with_p,
 )
-from ..flow.paths import KINDS
+from ..flow.paths import KINDS, UNREAD
 from ..pages.spreadsheets import Share
 
 RECORD = ("id", "topic", "name", "similarity", "end", "time")
@@ -136,8 +136,12 @@ def compared_topics(
     before, after = (Counter((row["topic"], row["end"]) for row in rows) for rows in sets)
     shares = [Difference(topic, (first[topic], second[topic]), sizes) for topic in names]
     ways = [
-        Difference(way, (before[way], after[way]), (first[way[0]], second[way[0]]))
-        for way in product(names, _BAD)
+        Difference(
+            (topic, end),
+            (before[topic, end], after[topic, end]),
+            (first[topic] - before[topic, UNREAD], second[topic] - after[topic, UNREAD]),
+        )
+        for topic, end in product(names, _BAD)
     ]
     worse: dict[str, list[str]] = {topic: [] for topic in names}
     for end in with_p(ways, times):
@@ -166,8 +170,8 @@ def _kind(share: Difference, known: Collection[str] | None) -> str:
 
 
 def _ends(sets: tuple[Sequence[Record], Sequence[Record]], times: int) -> list[Difference]:
-    sizes = len(sets[0]), len(sets[1])
     counts = [_counted_ends(rows) for rows in sets]
+    sizes = len(sets[0]) - counts[0][UNREAD], len(sets[1]) - counts[1][UNREAD]
     return with_p(
         [Difference(kind, (counts[0][kind], counts[1][kind]), sizes) for kind in (_BADLY, *_BAD)],
         times,
@@ -205,6 +209,7 @@ def _number(value: Any) -> float | None:
 def _part(name: str, rows: Sequence[Record]) -> dict[str, Any]:
     """Return a row of a table for a set: how its dialogues end, and the means of their scores."""
     counts = _counted_ends(rows)
-    ends = {kind: Share(counts[kind] / max(1, len(rows))) for kind in (_BADLY, *KINDS)}
+    kinds = [_BADLY, *(kind for kind in KINDS if kind != UNREAD or counts[kind])]
+    ends = {kind: Share(counts[kind] / max(1, len(rows))) for kind in kinds}
     means = {f"mean {score}": mean_of(own) for score, own in _numbers(rows).items()}
     return {"part": name, "dialogues": len(rows), **ends, **means}

@@ -95,11 +95,16 @@ class Topics:
         return data_frame(self._topic_records())
 
     @property
+    def kinds(self) -> list[str]:
+        """The ways to end; "not in English" only where a dialogue is not."""
+        return [kind for kind in paths.KINDS if kind != paths.UNREAD or kind in self.ends]
+
+    @property
     def ends_by_topic(self) -> list[dict[str, int]]:
         """The number of dialogues of each topic that end in each way."""
         counts = Counter(zip(self.labels.tolist(), self.ends, strict=True))
         return [
-            {kind: counts[number, kind] for kind in paths.KINDS}
+            {kind: counts[number, kind] for kind in self.kinds}
             for number in range(len(self.by_size))
         ]
 
@@ -140,19 +145,21 @@ class Topics:
             sheets["ends and scores"] = parts_of_all(self.comparisons)
             sheets["comparison"] = [row for own in self.comparisons for row in own.rows()]
         frame = {name: _column([row[name] for row in dialogues]) for name in dialogues[0]}
-        kept = [(own.id, own.name) for own in self.by_size if own.id != NO_TOPIC]
         record = {
             "title": self.title,
             "encoder": self.encoder,
             "numbered": self.numbered,
             "edits": self.edits.entries,
-            "topics": kept,
+            "topics": [(own.id, own.name) for own in self.by_size if own.id != NO_TOPIC],
         }
-        means = {"means": np.ascontiguousarray(self.means)}
         with replaced_together(Path(folder), FILES) as place:
             pq.write_table(pa.table(frame), place / DIALOGUES_FRAME)
             write_workbook(place / WORKBOOK, sheets)
-            save_file(means, place / MODEL, {"topics": json.dumps(record)})
+            save_file(
+                {"means": np.ascontiguousarray(self.means)},
+                place / MODEL,
+                {"topics": json.dumps(record)},
+            )
             self.page(place / PAGE)
 
     def save_flows(self, folder: str | Path, encoder: Any = None, **settings: Any) -> Self:
@@ -261,7 +268,7 @@ class Topics:
             "unit": self.unit,
             "periods": self.periods,
             "topics": topics,
-            "kinds": paths.KINDS,
+            "kinds": self.kinds,
             "edits": self.edits.entries,
             "comparisons": [
                 {
@@ -276,7 +283,7 @@ class Topics:
             "ids": self.ids,
             "times": [dialogue.time for dialogue in self.corpus] if self.periods else [],
             "labels": self.labels.tolist(),
-            "ends": [paths.KINDS.index(kind) for kind in self.ends],
+            "ends": list(map(self.kinds.index, self.ends)),
             "near": np.round(self.similarity * 1000).astype(int).tolist(),
             "places": np.round(self.places * 10_000).astype(int).ravel().tolist(),
             "texts": self._turns(roles),
