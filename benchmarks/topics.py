@@ -13,13 +13,10 @@ Vectors are kept in a folder beside the output. BERTopic comes with the extra ``
 """
 
 import argparse
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 from hardware import describe_machine
-from safetensors.numpy import load_file, save_file
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.preprocessing import normalize
@@ -28,6 +25,7 @@ import hf_dialemb
 from hf_dialemb.apps.topics import topic_clustering
 from hf_dialemb.data import single_domain
 from hf_dialemb.dialogue import Dialogue
+from hf_dialemb.encoders.embedding_cache import RememberingEncoder
 from hf_dialemb.storage.files import write_json_atomically
 from hf_dialemb.storage.pretrained import MINILM
 
@@ -43,16 +41,6 @@ def drawn(corpus: str, split: str) -> list[Dialogue]:
     return [found[row] for row in np.sort(np.random.default_rng(0).permutation(len(found))[:MOST])]
 
 
-def encoded(model: str, dialogues: list[Dialogue]) -> np.ndarray:
-    """Encode dialogues as `find_topics` does."""
-    return np.ascontiguousarray(hf_dialemb.load_encoder(model).encode(dialogues), dtype=np.float32)
-
-
-def as_text(dialogue: Dialogue) -> str:
-    """Join what is said in a dialogue, as BERTopic reads it."""
-    return "\n".join(turn.content for turn in dialogue.turns)
-
-
 def bertopic(
     dialogues: list[Dialogue], vectors: np.ndarray, seed: int
 ) -> tuple[object, np.ndarray]:
@@ -65,7 +53,8 @@ def bertopic(
 
     reduced = UMAP(n_neighbors=15, n_components=5, min_dist=0.0, metric="cosine", random_state=seed)
     model = BERTopic(umap_model=reduced)
-    return model, np.array(model.fit_transform(list(map(as_text, dialogues)), vectors)[0])
+    texts = ["\n".join(turn.content for turn in dialogue.turns) for dialogue in dialogues]
+    return model, np.array(model.fit_transform(texts, vectors)[0])
 
 
 def by_seed(unit: np.ndarray) -> list[np.ndarray]:
@@ -101,41 +90,25 @@ def figures(name: str, corpus: str, truth: list[str], found: list[np.ndarray]) -
     return row
 
 
-def kept_vectors(path: Path, make: Callable[[], np.ndarray]) -> np.ndarray:
-    """Read vectors from a safetensors file, or make and keep them there."""
-    if not path.is_file():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        save_file({"vectors": make()}, path)
-    return load_file(path)["vectors"]
-
-
-def measured(corpus: str, split: str, cache: Path) -> list[dict[str, object]]:
+def measured(corpus: str, cache: Path) -> list[dict[str, object]]:
     """Measures a corpus.
 
     Ours, BERTopic with its outliers, and with each of them given to a topic.
     """
-    dialogues = drawn(corpus, split)
+    dialogues = drawn(corpus, "test")
     truth = [dialogue.domains[0] for dialogue in dialogues]
     ours, minilm = (
-        kept_vectors(
-            cache / f"{corpus}-{split}-{model}.safetensors", partial(encoded, model, dialogues)
-        )
+        RememberingEncoder(model, cache).encode(dialogues)
         for model in (OURS, MINILM.rpartition("/")[2])
     )
-    unit, rows = normalize(ours), []
-    rows.append(figures("dialemb topics", corpus, truth, by_seed(unit)))
-    rows.append(figures("dialemb topics over MiniLM", corpus, truth, by_seed(normalize(minilm))))
     labels = [bertopic(dialogues, minilm, seed)[1] for seed in SEEDS]
-    rows.append(figures("BERTopic over MiniLM", corpus, truth, labels))
-    rows.append(
-        figures(
-            "BERTopic, outliers to the nearest",
-            corpus,
-            truth,
-            [with_nearest(each, minilm) for each in labels],
-        )
-    )
-    return rows
+    labellings = {
+        "dialemb topics": by_seed(normalize(ours)),
+        "dialemb topics over MiniLM": by_seed(normalize(minilm)),
+        "BERTopic over MiniLM": labels,
+        "BERTopic, outliers to the nearest": [with_nearest(each, minilm) for each in labels],
+    }
+    return [figures(name, corpus, truth, own) for name, own in labellings.items()]
 
 
 def table(rows: list[dict[str, object]]) -> list[str]:
@@ -158,26 +131,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--split", choices=("dev", "test"), default="test", help="which part (default: test)"
-    )
-    parser.add_argument(
-        "--corpus", nargs="+", default=CORPORA, help="which corpora (default: all four)"
-    )
     parser.add_argument("--output", type=Path, required=True, help="the results file")
-    parser.add_argument(
-        "--cache", type=Path, help="where vectors are kept (default: a folder beside the output)"
-    )
-    options = parser.parse_args()
-    cache = options.cache or options.output.with_suffix("")
-    rows = [row for corpus in options.corpus for row in measured(corpus, options.split, cache)]
-    record = {
-        "split": options.split,
-        "hardware": describe_machine(),
-        "rows": rows,
-        "table": table(rows),
-    }
-    write_json_atomically(options.output, record)
+    output = parser.parse_args().output
+    rows = [row for corpus in CORPORA for row in measured(corpus, output.with_suffix(""))]
+    record = {"split": "test", "hardware": describe_machine(), "rows": rows, "table": table(rows)}
+    write_json_atomically(output, record)
     print("\n".join(record["table"]))
 
 

@@ -106,12 +106,16 @@ RUNS: dict[str, tuple[str, dict[str, object]]] = {
             "PAIRS": 4,
         },
     ),
+    "planted_months": (
+        "--output OUT",
+        {"said": lambda _: lambda: [("doctor", [*own.turns]) for own in sample("star")[:90]]},
+    ),
     "render": ("--check", {}),
     "startup": (
         "--repeats 1 --output OUT",
         {"STORED": 9, "answer_of": lambda program: lambda *words: 1024},
     ),
-    "topics": ("--corpus sgd --output OUT", {**STATIC, "SEEDS": range(2)}),
+    "topics": ("--output OUT", {**STATIC, "CORPORA": ("sgd",), "SEEDS": range(2)}),
     "turn_confidence": (
         "dialogue-static --data-dir . --output OUT --weights OUT.weights",
         {"asked_of": asked_of_samples},
