@@ -14,6 +14,7 @@ _OF_OTHER_FORMS = (
     AttributeError,
     LookupError,
     RecursionError,
+    SyntaxError,
     TypeError,
     ValueError,
 )

@@ -229,7 +229,7 @@ def test_folders_of_other_files_and_of_bad_transcripts(tmp_path, caplog):
     write(folder, {"0.txt": b"\xff"})
     assert [item.id for item in read_own(folder)] == ["a"]
     (folder / "a.txt").unlink()
-    with pytest.raises(InputError, match=r"0\.txt:1: got .* before any speaker"):
+    with pytest.raises(InputError, match=r"0\.txt:1: got .* expected 'SPEAKER: text'"):
         list(read_own(folder))
 
 

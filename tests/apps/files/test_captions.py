@@ -181,4 +181,4 @@ def test_files_that_are_no_captions_are_named(tmp_path, name, content, expected)
 def test_captions_that_are_lost_are_counted(tmp_path):
     content = TEAMS + "\n00:00:14.000 --> 00:00\n<v Max Ott>Lost\n"
     _, _, noted = draft_of(tmp_path / "c.vtt", content)
-    assert noted == [("note", "left out 1 captions without text, or whose times cannot be read")]
+    assert noted == [("note", "left out 1 captions without text or with odd times")]

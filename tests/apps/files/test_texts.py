@@ -254,7 +254,7 @@ def test_what_a_speaker_repeats_at_the_end_leaves():
 def test_a_message_of_quotes_alone_keeps_them_without_marks():
     cleaned, remarks = clean("> My parcel is lost.\n> Soon?")
     assert cleaned == ["My parcel is lost.\nSoon?"]
-    assert remarks == ["nothing but quoted mail stays in 1 turn (corpus show --raw shows it)"]
+    assert remarks == QUOTED
 
 
 @pytest.mark.parametrize(

@@ -65,8 +65,7 @@ Mar 4th, 2024 at 3:05pm
     "|2024-03-04 15:05 UTC+2|04/Mar/2024:15:05:00 +0200"
     "|Mon Mar 04 2024 15:05:00 GMT+0200 (Eastern European Standard Time)"
     "|2024-03-04 15:05 CEST|2024-03-04T15:05+02:00[Europe/Kyiv]",
-    "2024-03-04T15:05:00-05:00": "2024-03-04 15:05 EST|March 4, 2024 3:05 PM EST|2024-03-04 15:05 "
-    "America/New_York"
+    "2024-03-04T15:05:00-05:00": "2024-03-04 15:05 EST|March 4, 2024 3:05 PM EST"
     "|2024-03-04 15:05 GMT-05:00",
     "2024-03-04T15:05:00-03:30": "2024-03-04T15:05-03:30|2024-03-04 15:05 -0330",
     "2024-03-04T15:05:07.123456": "2024-03-04T15:05:07.1234567|2024-03-04 15:05:07,123456789"
@@ -115,7 +114,6 @@ def test_a_form_with_one_reading_is_read_and_nothing_is_remarked(iso, text):
         *("-1", -5, True, "1.70956E+09", "2024-13-40", "30/02/2024", "32.01.2024", 0),
         *(
             "2024-03-04 25:05",
-            "2024-03-04 10",
             "2024-03-04 10:61",
             "2024-03-04 10:00 XYZ",
             "2024-03-04 15:05 CST",
@@ -125,7 +123,7 @@ def test_a_form_with_one_reading_is_read_and_nothing_is_remarked(iso, text):
         *(
             datetime.time(10, 30),
             timedelta(hours=3),
-            "2024-03-04 10:00 Mars/Olympus",
+            "2024-03-04 10:00 America/New_York",
             float("inf"),
             [],
             {"a": 1},
@@ -171,7 +169,6 @@ def test_a_blank_is_no_time_and_not_counted(value):
         (np.datetime64("2024-03-04T15:05"), NIGHT),
         (np.int64(1709564700), f"{NIGHT}+00:00"),
         (1709564700.5, f"{NIGHT}.500000+00:00"),
-        (1.7095647e18, f"{NIGHT}+00:00"),
     ],
 )
 def test_objects_are_read_as_what_they_are(value, iso):
@@ -310,7 +307,6 @@ def test_what_a_column_leaves_open_is_guessed_and_told(values, dates, days, sort
         ("01.03.2023", "", "01.03.2023"),
         ("", "10:31", "10:31"),
         (None, float("nan"), ""),
-        ("45293", "0.64", "45293.64"),
         ("20230301", "10:31", "20230301 10:31"),
     ],
 )

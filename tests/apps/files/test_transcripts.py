@@ -14,7 +14,7 @@ from hf_dialemb.apps.files.transcripts import draft_of_text
 def turns_of(content):
     """Return times, speakers and texts of a text, its problems, and what was noted."""
     notes = Notes()
-    draft = draft_of_text("chat", content.splitlines())
+    draft = draft_of_text("chat", content)
     turns = notes.cleaning.turns(
         draft.messages, False, lambda what, _: notes.add(f"left out {what}", "chat")
     )
@@ -172,7 +172,7 @@ def test_notices_with_a_time_and_without_a_speaker_are_left_out():
     assert [turn[1:] for turn in spoken] == [("Ann", "Hi"), ("Bob “Bo” Ott", "Ho")]
     assert (problems, notes) == (
         [],
-        ["left out a line with a time but no speaker (3 times: chat, chat, chat)"],
+        ["left out a line that nobody says (3 times: chat, chat, chat)"],
     )
 
 

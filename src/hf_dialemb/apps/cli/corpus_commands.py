@@ -11,6 +11,7 @@ from ...data.published import catalogue
 from ...dialogue import ROLES, Dialogue
 from ...display import counted
 from ...errors import InputError
+from ...storage.files import check_writable
 from .parser import (
     CONVERSATIONS,
     CORPUS,
@@ -77,17 +78,21 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _convert(options: argparse.Namespace) -> None:
-    from ..files.record_files import check_target
-
     if options.mask_names and not options.mask:
         raise InputError(
             "--mask-names: got a list of names without --mask, expected both; add --mask"
         )
-    check_target(options.output, options.corpus)
+    output = options.output
+    check_writable(output, options.corpus)
+    is_device = output.exists() and not output.is_file()
+    if not (is_device or output.name.endswith((".jsonl", ".jsonl.gz"))):
+        raise InputError(
+            f"output '{output}': expected a name that ends in .jsonl or .jsonl.gz; rename it"
+        )
     dialogues, counts = _dialogues(options), Counter[str]()
     if options.mask:
         dialogues = _masked(dialogues, options.mask_names, counts)
-    say(f"Wrote {write_jsonl(dialogues, options.output):,} dialogues to {options.output}")
+    say(f"Wrote {write_jsonl(dialogues, output):,} dialogues to {output}")
     if options.mask:
         kinds = (
             ", ".join(f"{kind} {count:,}" for kind, count in counts.most_common() if count)
@@ -104,11 +109,11 @@ def _masked(
 ) -> Iterator[Dialogue]:
     from ..files.findings import Notes
     from ..files.masking import mask
-    from ..files.text_encoding import text_of
+    from ..files.text_encoding import encoding_of, text_of
 
     if names is None:
         return mask(dialogues, counts=counts)
-    with text_of(names, Notes()) as lines:
+    with text_of(names, encoding_of(names, Notes())) as lines:
         return mask(dialogues, lines.read().splitlines(), counts)
 
 

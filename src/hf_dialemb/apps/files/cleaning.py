@@ -5,10 +5,8 @@ What messengers write into texts themselves, ``messengers.toml`` has by kind and
 
 import re
 import tomllib
-from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,35 +16,30 @@ from .roles import WELL_KNOWN
 
 Message = Mapping[str, Any]
 _LONGEST_ENDING = 15  # lines
-_OFTEN = 3  # messages of a speaker that end alike, and at least half of theirs
+_OFTEN = 3  # mails of a speaker that end alike, and at least half of theirs
+_MOST_LINES = 1 << 20  # of the ends of mails that are counted
 NOTICE = "a notice, or what was sent without words or deleted"
 
 MARK = "\u200e"
 """Stands before what a messenger says itself."""
 
-_LONGEST_NOTICE = 60  # characters, except in chats
-RULES = tomllib.loads(Path(__file__).with_name("messengers.toml").read_text(encoding="utf-8"))
-"""Texts that are left out or cut."""
-
-_WHOLE, _WHOLE_IN_CHATS, _PART = (
-    re.compile(
-        "|".join(pattern for kind in RULES[field].values() for pattern in kind.values()), flags
-    )
-    for field, flags in (("left_out", 0), ("left_out_of_chats", 0), ("cut", re.IGNORECASE))
-)
+_RULES = tomllib.loads(Path(__file__).with_name("messengers.toml").read_text(encoding="utf-8"))
 
 
-_LONGEST_TEXT = 160  # characters of a notice in a message
+def _pattern(*kinds: Mapping[str, str]) -> re.Pattern[str]:
+    return re.compile("|".join(rule for kind in kinds for rule in kind.values()), re.IGNORECASE)
+
+
+_ALWAYS, _OF_CHATS = _RULES["left_out"].values(), _RULES["left_out_of_chats"]
+_NOTICES = {  # whole texts by where they stand, and how long they are at most
+    "chat": (_pattern(*_ALWAYS, *_OF_CHATS.values()), 1 << 30),
+    "transcript": (_pattern(*_ALWAYS), 60),
+    "": (_pattern(*_ALWAYS, _OF_CHATS["notices"]), 160),
+}
+_PART = _pattern(*_RULES["cut"].values())
 _REACTION = re.compile(
     '(?:Liked|Loved|Disliked|Laughed at|Emphasi[sz]ed|Questioned|Reacted .{1,8} to) [“"](.*)[”"]',
     re.DOTALL,
-)
-_NOTICE = re.compile(
-    "|".join(
-        pattern
-        for kind in (*RULES["left_out"].values(), RULES["left_out_of_chats"]["notices"])
-        for pattern in kind.values()
-    )
 )
 
 
@@ -58,15 +51,14 @@ class Cleaning:
 
     def __init__(self, raw: bool = False) -> None:
         self._raw = raw
-        self._hashes = array("q")  # of the endings of all messages
-        self._often: dict[int, int] | None = None  # those that are frequent, with their numbers
-        self._counts: Counter[str] = Counter()  # turns by what left them
+        self._lines = Counter[int]()  # hashes of who writes mails, with the last lines of these
+        self._counts = Counter[str]()  # turns by what left them
 
     def see(self, message: Message, mail: bool) -> None:
         """Count how a message of a mail ends."""
-        if mail and not self._raw:
-            self._often = None
-            self._hashes.extend(_endings(message, unquoted(_text(message))))
+        if mail and not self._raw and len(self._lines) < _MOST_LINES:
+            ending = filled_lines(unquoted(_text(message)))[1:][-_LONGEST_ENDING:]
+            self._lines.update(_mark(message, line) for line in ["", *ending])
 
     def turns(
         self, messages: Sequence[Message], mail: bool, leave: Callable[[str, str], None]
@@ -84,7 +76,7 @@ class Cleaning:
                 yield dict(message)  # which no dialogue takes
             elif not content.strip():
                 leave("a turn without text", message["place"])
-            elif (text := self._said(message, mail, texts)).strip():
+            elif text := self._said(message, mail, texts):
                 yield {**message, "content": text}
             else:
                 leave(NOTICE, message["place"])
@@ -92,53 +84,48 @@ class Cleaning:
     def _said(self, message: Message, mail: bool, texts: set[str]) -> str:
         """Return what a message says; empty if a program wrote it."""
         if form := message.get("form"):
-            return spoken(message["content"], form == "chat")
+            return spoken(message["content"], form)
         text = self.text(message, mail)
-        return "" if is_notice(str(message["role"]), text, texts) else text
+        is_person = message["role"].casefold() not in WELL_KNOWN
+        is_unsaid = is_person and (is_notice(text) or _is_reaction(text, texts))
+        return text if text.strip() and not is_unsaid else ""
 
     def text(self, message: Message, mail: bool) -> str:
         """Return the text of a message.
 
         Markup loses its quotes, mail its signature too, but never all.
         """
+        content = str(message["content"])
         if self._raw or not (mail or message.get("markup")):
-            return str(message["content"])
+            return content
         text = _text(message)
-        kept = unquoted(text) if mail or QUOTING.search(message["content"]) else text
-        if not kept.strip():
-            self._counts["nothing but quoted mail stays in"] += bool(text.strip())
-            return "\n".join(line.lstrip("> ") for line in text.splitlines()).strip()
-        self._counts["quoted earlier mail left"] += kept != text
-        if not mail:
-            return kept
-        shorter = self._unrepeated(message, kept)
-        self._counts["repeated endings left"] += shorter != kept
-        kept = unsigned(shorter)
-        self._counts["signatures left"] += shorter != kept
-        return kept
+        if mail or QUOTING.search(content):
+            text = self._left("quoted earlier mail", text, unquoted(text))
+        if mail:
+            text = self._left("repeated endings", text, self._unrepeated(message, text))
+            text = self._left("signatures", text, unsigned(text))
+        return text
+
+    def _left(self, what: str, text: str, rest: str) -> str:
+        self._counts[what] += rest != text
+        return rest
 
     def remarks(self) -> list[str]:
         """Return a sentence for each kind of thing that was removed, with the number of turns."""
         return [
-            f"{what} {counted(count, 'turn')} (corpus show --raw shows it)"
+            f"{what} left {counted(count, 'turn')} (corpus show --raw shows it)"
             for what, count in self._counts.items()
             if count
         ]
 
-    def _unrepeated(self, message: Mapping[str, Any], text: str) -> str:
-        if self._often is None:
-            import numpy as np
-
-            hashes, counts = np.unique(np.frombuffer(self._hashes, np.int64), return_counts=True)
-            often = counts >= _OFTEN
-            self._often = dict(zip(hashes[often].tolist(), counts[often].tolist(), strict=True))
-        messages, *endings = (self._often.get(ending, 0) for ending in _endings(message, text))
-        length = max(
-            (i for i, count in enumerate(endings, 1) if count >= max(_OFTEN, messages / 2)),
-            default=0,
-        )
-        spoken = [place for place, line in enumerate(text.splitlines()) if line.strip()]
-        return "\n".join(text.splitlines()[: spoken[-length]]).strip() if length else text
+    def _unrepeated(self, message: Message, text: str) -> str:
+        """Return a mail without the last lines that its speaker often ends with."""
+        often = max(_OFTEN, self._lines[_mark(message, "")] / 2)
+        lines = text.rstrip().splitlines()
+        count = len(lines)
+        while len(lines) > 1 and self._lines[_mark(message, lines[-1])] >= often:
+            lines.pop()
+        return text if len(lines) == count else "\n".join(lines).strip()
 
 
 def _text(message: Message) -> str:
@@ -146,49 +133,39 @@ def _text(message: Message) -> str:
     return plain_text(content) if message.get("markup") else content
 
 
-def _endings(message: Message, text: str) -> list[int]:
-    """Hash the speaker, and the speaker with each ending of the text but the whole."""
-    ending = str(message.get("name") or message["role"])
-    hashes = [hash(ending)]
-    for line in islice(reversed(filled_lines(text)[1:]), _LONGEST_ENDING):
-        ending += f"\n{line.casefold()}"
-        hashes.append(hash(ending))
-    return hashes
+def _mark(message: Message, line: str) -> int:
+    return hash((message.get("name") or message["role"], line.strip().casefold()))
 
 
-def spoken(text: str, is_chat: bool) -> str:
+def is_notice(text: str, form: str = "") -> bool:
+    """Return whether a messenger wrote a text itself."""
+    notices, longest = _NOTICES[form]
+    words = text.rpartition("•")[2].strip(" .").lower()
+    return len(text) < longest and notices.fullmatch(words) is not None
+
+
+def _is_reaction(text: str, texts: set[str]) -> bool:
+    """Return whether a text reacts to one of the texts of its conversation, which it quotes."""
+    reaction = _REACTION.fullmatch(text.strip())
+    quoted = reaction[1] if reaction else ""
+    return bool(quoted) and (quoted in texts or quoted.rstrip("…") in " ".join(texts))
+
+
+def spoken(text: str, form: str) -> str:
     """Return what the lines of a message say.
 
     Empty where a messenger says that a picture was there, or that somebody called.
     """
     # Telephone numbers that somebody pasted have such a mark too.
-    if is_chat and text[:1] == MARK and not re.fullmatch(r"[\d\s+()./-]*", text[1:]):
+    if form == "chat" and text[:1] == MARK and not re.fullmatch(r"[\d\s+()./-]*", text[1:]):
         return ""
     lines = text.partition("\nTapbacks:")[0].split("\n")
-    return " ".join(filter(None, (_spoken(line, is_chat) for line in lines)))
+    return " ".join(filter(None, (_spoken(line, form) for line in lines)))
 
 
-def _spoken(text: str, is_chat: bool) -> str:
-    def is_whole(text: str) -> bool:
-        if not is_chat and len(text) > _LONGEST_NOTICE:
-            return False
-        words = text.rpartition("•")[2].strip(" .").lower()
-        return bool(_WHOLE.fullmatch(words) or (is_chat and _WHOLE_IN_CHATS.fullmatch(words)))
-
+def _spoken(text: str, form: str) -> str:
     if "<" in text or ")" in text or "-WA" in text or text[:9].lower() == "replying ":
         text = _PART.sub("", text)
     whole = text.replace(MARK, "")
-    pieces = [whole] if whole == text or is_whole(whole) else text.split(MARK)
-    return "".join(piece for piece in pieces if not is_whole(piece)).strip()
-
-
-def is_notice(speaker: str, text: str, texts: set[str]) -> bool:
-    """Return whether a messenger wrote a text itself, in the name of a person.
-
-    A reaction is a notice if it quotes one of the ``texts`` of its conversation.
-    """
-    if speaker.casefold() in WELL_KNOWN or not text.strip():
-        return False
-    if reaction := _REACTION.fullmatch(text.strip()):
-        return reaction[1] in texts or reaction[1].rstrip("…") in " ".join(texts)
-    return len(text) < _LONGEST_TEXT and _NOTICE.fullmatch(text.strip(" .").lower()) is not None
+    pieces = [whole] if whole == text or is_notice(whole, form) else text.split(MARK)
+    return "".join(piece for piece in pieces if not is_notice(piece, form)).strip()

@@ -7,8 +7,6 @@ import re
 from html import unescape
 from itertools import takewhile
 
-from ...errors import InputError
-
 _BLOCKS = (
     "p|div|br|hr|table|tr|ul|ol|li|blockquote|h[1-6]|pre|section|article|header|footer|body|dt|dd|"
     "address"
@@ -63,7 +61,6 @@ _CLOSING = re.compile(
 )
 _SAID = re.compile(r".{81}|.*\?|(?:\S+ ){3,}.*[.!…]$")  # a line that is not of a signature
 _LONGEST_ENDING = 15  # lines
-_OFTEN = 3  # messages of a speaker that end alike, and at least half of theirs
 
 
 def has_markup(text: str) -> bool:
@@ -75,17 +72,12 @@ def has_markup(text: str) -> bool:
 def plain_text(markup: str) -> str:
     """Return the text of HTML, a line for each block; lines of quoted mail begin with ``>``.
 
-    A text without any known tag keeps its lines; only its entities are read. An InputError names
-    the package that reads HTML, if it is missing.
+    A text without any known tag keeps its lines; only its entities are read.
     """
     if not _TAG.search(markup):
         return unescape(markup).replace("\xa0", " ")
-    try:
-        from selectolax.lexbor import LexborHTMLParser
-    except ImportError:
-        raise InputError(
-            'HTML in texts: the package selectolax is missing; pip install "hf-dialemb[apps]"'
-        ) from None
+    from selectolax.lexbor import LexborHTMLParser
+
     spaced = markup if "<pre" in markup.lower() else re.sub(r"[ \t\r\n\f]+", " ", markup)
     edged = _EDGE.sub(
         r"\n\g<0>", _OUTLOOK.sub(r"<blockquote>\g<0>", re.sub("<t[dh]", r" \g<0>", spaced))
@@ -104,30 +96,24 @@ def filled_lines(text: str) -> list[str]:
 
 
 def unquoted(text: str) -> str:
-    """Return a mail without quoted earlier mail and what introduces it."""
-    lines, kept, place = text.splitlines(), list[str](), 0
+    """Return a mail without quoted earlier mail and what introduces it; a quote alone stays."""
+    lines = text.splitlines()
+    kept: list[str] = []
+    place = 0
     while place < len(lines):
         length, cuts = _introduction(lines, place)
-        below = (
-            next(filter(str.strip, lines[place + length : place + length + 5]), "")
-            if length
-            else ""
-        )
-        cuts = cuts and not _QUOTED.match(below)
-        if cuts and any(map(str.strip, kept)):
+        below = next(filter(str.strip, lines[place + length : place + length + 5]), "")
+        if length and cuts and not _QUOTED.match(below) and any(map(str.strip, kept)):
             break
-        if length and (
-            cuts or _QUOTED.match(below)
-        ):  # the fields of the message itself, or a quote with its marks
-            place += length
-        else:
-            kept += [] if _QUOTED.match(lines[place]) else [lines[place]]
-            place += 1
+        # the fields of the message itself, or a quote with its marks
+        is_left = length and (cuts or _QUOTED.match(below))
+        kept += [] if is_left or _QUOTED.match(lines[place]) else [lines[place]]
+        place += length if is_left else 1
     if len(kept) == len(lines):
         return text
     while kept and (not kept[-1].strip() or _ABOVE.fullmatch(kept[-1].strip())):
         kept.pop()
-    return "\n".join(kept).strip()
+    return "\n".join(kept).strip() or "\n".join(line.lstrip("> ") for line in lines).strip()
 
 
 def _introduction(lines: list[str], place: int) -> tuple[int, bool]:

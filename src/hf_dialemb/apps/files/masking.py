@@ -10,19 +10,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from lemminflect import getAllLemmas
+from phonenumbers import PhoneNumberMatcher
+
 from ...dialogue import Dialogue
-from ...errors import InputError
 from .account import texts_in
 from .roles import WELL_KNOWN
-
-try:
-    from lemminflect import getAllLemmas
-    from phonenumbers import PhoneNumberMatcher
-    from stdnum import iban, luhn
-except ImportError as error:
-    raise InputError(
-        f'masking: the package {error.name} is missing; pip install "hf-dialemb[apps]"'
-    ) from None
 
 # whose national numbers are known
 _REGIONS = (None, "US", "GB", "DE", "FR", "ES", "IT", "PT", "NL", "BR", "IN", "AU")
@@ -80,15 +73,11 @@ _PERSON = re.compile(  # the path of a field of metadata whose values are names
     r"|(?:^|\.)(?:(?:first|last|full|user)[^.]?)?name(?:\[\])*$",
     re.IGNORECASE,
 )
-_NO_NAME = set(
-    re.findall(
-        r"\w+",
-        "system speaker first second unknown none null the and desk van von der den del "
-        "email phone card account link name",
-    )
-)
-_NO_NAME |= WELL_KNOWN.keys()
-_CHECKS: dict[str, Callable[[str], bool]] = {"account": iban.is_valid, "card": luhn.is_valid}
+_NO_NAME = {
+    *("system", "speaker", "first", "second", "unknown", "none", "null", "the", "and", "desk"),
+    *("van", "von", "der", "den", "del", *WELL_KNOWN),
+    *("email", "phone", "card", "account", "link", "name"),
+}
 
 
 def mask(
@@ -105,14 +94,14 @@ def mask(
     """
     counts = Counter() if counts is None else counts
     ids = Counter[str]()
-    given = _words(names)
+    given = [*names]
     for dialogue in dialogues:
         metadata = dict(dialogue.metadata)
         persons = [text for path, text in texts_in(metadata, "") if _PERSON.search(path)]
         for turn in dialogue.turns:
             introduced = _INTRODUCED.finditer(turn.content)
             persons += [turn.name, *(match[match.lastindex or 0] for match in introduced)]
-        masking = _Masking(given | _words(persons), counts)
+        masking = _Masking(_words(given + persons), counts)
         turns = [
             replace(
                 turn,
@@ -123,9 +112,8 @@ def mask(
             for turn in dialogue.turns
         ]
         id = masking.text(dialogue.id, regions=(None,))
-        if id != dialogue.id:
-            ids[id] += 1
-            id += f"-{ids[id]}"  # ids stay different
+        ids[id] += id != dialogue.id
+        id = id if id == dialogue.id else f"{id}-{ids[id]}"  # ids stay different
         yield replace(dialogue, turns=tuple(turns), id=id, metadata=masking.value(metadata, ""))
 
 
@@ -162,25 +150,24 @@ class _Masking:
 
     def _replaced(self, kind: str, match: re.Match[str]) -> str:
         """Return a match with a placeholder in it; as it is if its check digits are wrong."""
+        from stdnum import iban, luhn
+
+        checks: dict[str, Callable[[str], bool]] = {"account": iban.is_valid, "card": luhn.is_valid}
         start, end = match.span(match.lastindex or 0)
-        if not match.lastindex and kind in _CHECKS:
-            start, end = _checked(match, _CHECKS[kind])
+        if not match.lastindex and kind in checks:
+            start, end = _checked(match, checks[kind])
         if start == end:
             return match[0]
         self.counts[kind] += 1
         return f"{match.string[match.start() : start]}[{kind}]{match.string[end : match.end()]}"
 
     def _dialled(self, text: str, regions: Iterable[str | None]) -> str:
-        numbers = [number for region in regions for number in PhoneNumberMatcher(text, region)]
-        spans = [(n.start, -n.end) for n in numbers if not _DATE.search(n.raw_string)]
-        masked = ""
-        place = 0
-        for start, end in sorted(spans):
-            if start >= place:
-                self.counts["phone"] += 1
-                masked += f"{text[place:start]}[phone]"
-                place = -end
-        return masked + text[place:]
+        numbers = {n.raw_string for region in regions for n in PhoneNumberMatcher(text, region)}
+        for number in sorted(numbers, key=len, reverse=True):
+            if not _DATE.search(number):
+                self.counts["phone"] += text.count(number)
+                text = text.replace(number, "[phone]")
+        return text
 
     def _named(self, match: re.Match[str]) -> str:
         word = match[0].casefold()
@@ -197,11 +184,11 @@ def _checked(match: re.Match[str], is_valid: Callable[[str], bool]) -> tuple[int
     A match may have taken what stands before or follows.
     """
     groups = [group.span() for group in re.finditer(r"\w+", match[0])]
-    for first, _ in groups:
-        for _, last in reversed(groups):
-            compact = re.sub(r"\W", "", match[0][first:last])
-            if len(compact) > 12 and is_valid(compact):
-                return match.start() + first, match.start() + last
+    spans = [(start, end) for start, _ in groups for _, end in reversed(groups)]
+    for start, end in spans:
+        compact = re.sub(r"\W", "", match[0][start:end])
+        if len(compact) > 12 and is_valid(compact):
+            return match.start() + start, match.start() + end
     return 0, 0
 
 

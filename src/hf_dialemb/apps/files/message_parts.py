@@ -1,9 +1,9 @@
 """What a message of JSON says and who says it; calls of tools, notes and notices are named."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache, reduce
+from functools import cache, lru_cache, reduce
 from html import unescape
 from typing import Any
 
@@ -31,13 +31,23 @@ _NOTICE = re.compile(
     "video|file|document|attachment|context|instruction|step|source|data-",
     re.IGNORECASE,
 )
-_HIDES = re.compile(  # flags of what nobody says, or nobody else saw
-    r"(.*/)?(is_?)?(hidden|draft|visually_hidden_from_conversation|call|missed|meta|thought|"
-    r"compactsummary|sidechain)",
-    re.IGNORECASE,
-)
+_FLAGS = {  # what flags say of a message
+    "gone": re.compile(r"(.*/)?\w*(delet|redact|unsent|revoked)\w*", re.IGNORECASE),
+    "unsaid": re.compile(  # by nobody, or nobody else saw it
+        r"(.*/)?(is_?)?(hidden|draft|visually_hidden_from_conversation|call|missed|meta|thought|"
+        r"compactsummary|sidechain)",
+        re.IGNORECASE,
+    ),
+    "recipient": re.compile("message/recipient"),
+}
 _TRUTH = {"true": True, "yes": True, "y": True, "false": False, "no": False, "n": False}
-_GONE = re.compile(r"(.*/)?\w*(delet|redact|unsent|revoked)\w*", re.IGNORECASE)
+_HIDES: dict[str, Callable[[Any, bool | None], bool]] = {  # whether a flag leaves a message out
+    "gone": lambda value, truth: bool(value) and truth is not False,
+    "unsaid": lambda value, truth: truth is True,
+    "recipient": lambda value, truth: value not in ("all", "", None),
+    "hidden": lambda value, truth: truth or value == "1" or bool(_PRIVATE.search(str(value))),
+    "public": lambda value, truth: truth is False,
+}
 _OF_AGENTS = re.compile(
     r"\s*(<(command|local-command|environment|user_instructions|user_shell|system-reminder|"
     r"turn_aborted|bash-)|# AGENTS\.md instructions|\[Request interrupted|Caveat: )"
@@ -68,16 +78,14 @@ def parts(content: Any) -> Iterator[tuple[str, str]]:
         for part in content:
             yield from parts(part)
     elif isinstance(content, Mapping):
-        name = next((content[key] for key in _TYPES if content.get(key)), None)
         inner = next((content[key] for key in _WITHIN if content.get(key) is not None), None)
-        if content.get("thought") is True:  # of Gemini
-            name = "thought"
-        elif name is None and inner is None:
-            name = next(iter(content), "")
-        if name is None or str(name).lower() in _SAID:
+        types = ["thought"] if content.get("thought") is True else []  # of Gemini
+        types += [content[key] for key in _TYPES if content.get(key)]
+        names = [str(name) for name in types or (list(content) if inner is None else [])]
+        if not names or names[0].lower() in _SAID:
             yield from parts(inner)
-        elif name:
-            yield f"a part of the type {name}", ""
+        else:
+            yield f"a part of the type {names[0]}", ""
 
 
 def message_in(
@@ -95,16 +103,15 @@ def message_in(
         ValueError: Its text is none, or a message of a chat has no role.
     """
     role, name = _speaker(flat, layout, people, default)
-    if why := next(filter(None, _reasons(flat, layout, role)), ""):
-        yield {"left_out": why, "raw": flat}
-    elif role:
+    has_text = value_at(flat, layout.text) is not None
+    why = _reason(flat, layout, role)
+    if role and not why:
         yield from _said(flat, layout, people, {"role": role, "name": called(name)})
-    elif value_at(flat, layout.text) is not None:
-        if list(layout.role[:1]) == ["role"] and not layout.is_flat:
-            raise ValueError
-        yield {"left_out": "a turn without a speaker", "raw": flat}
-    elif layout.is_flat:
-        yield {"left_out": "a turn without text", "raw": flat}
+    elif has_text and not why and list(layout.role[:1]) == ["role"] and not layout.is_flat:
+        raise ValueError
+    elif why or has_text or layout.is_flat:
+        missing = "a speaker" if has_text else "text"
+        yield {"left_out": why or f"a turn without {missing}", "raw": flat}
 
 
 def _speaker(
@@ -130,85 +137,76 @@ def _speaker(
     return role, repaired(str(name)) if name is not None else role
 
 
-def _reasons(flat: Record, layout: Layout, role: str) -> Iterator[str]:
-    """Yield why a message is not read; empty texts where a field gives no reason."""
+def _reason(flat: Record, layout: Layout, role: str) -> str:
+    """Return why a message is not read; empty if it is."""
     row = layout.row
-    for path, value in flat.items():
-        if value not in ("", None) and _hides(path, value):
-            yield f"a message whose {path} is {str(value)[:40]!r}"
+    for path, hides in _flagged(tuple(flat)):
+        value = flat[path]
+        truth = _TRUTH.get(str(value).strip().casefold())
+        if not isinstance(value, list | Mapping) and hides(value, truth):
+            return f"a message whose {path} is {str(value)[:40]!r}"
     hidden = row.get("hidden", {}).items()
     if role.lower() == "supervisor" or any(str(flat.get(at)).lower() in ws for at, ws in hidden):
-        yield "a private note"
+        return "a private note"
     if any(flat.get(path) for path in row.get("notices", ())):
-        yield "a notice"
+        return "a notice"
     for path in layout.kinds:
-        yield _of_kind(path.rpartition("/")[2], flat.get(path), path in layout.role)
-    if is_program(role) and not (role.lower() == "system" and layout.system_speaks):
-        yield f"a message of the role {role}"
+        name, kind = path.rpartition("/")[2], flat.get(path)
+        if isinstance(kind, str) and _is_unsaid(name, kind, path in layout.role):
+            return f"a message whose {name} is {kind[:40]!r}"
+    is_unsaid = is_program(role) and not (role.lower() == "system" and layout.system_speaks)
+    return f"a message of the role {role}" if is_unsaid else ""
+
+
+@lru_cache(maxsize=1 << 10)
+def _flagged(paths: tuple[str, ...]) -> list[tuple[str, Callable[[Any, bool | None], bool]]]:
+    """Return the fields that may leave a message out, and whether their values do."""
+    flags = {path: _flag(path) for path in paths}
+    return [(path, _HIDES[flag]) for path, flag in flags.items() if flag]
 
 
 @cache
 def _flag(path: str) -> str:
     """Return what a flag says of a message that it leaves out; empty for what is no flag."""
-    if _GONE.fullmatch(path):
-        return "gone"
-    if _HIDES.fullmatch(path) or name_rank("hidden", path) is not None:
-        return "hidden"
-    if path == "message/recipient":
-        return "recipient"
-    return "public" if name_rank("public", path) is not None else ""
+    flags = [flag for flag, pattern in _FLAGS.items() if pattern.fullmatch(path)]
+    flags += [flag for flag in ("hidden", "public") if name_rank(flag, path) is not None]
+    return next(iter(flags), "")
 
 
-def _hides(path: str, value: Any) -> bool:
-    """Return whether a field says that nobody says a message, or nobody else saw it."""
-    flag = _flag(path)
-    if not flag or isinstance(value, list | Mapping):
-        return False
-    truth = _TRUTH.get(str(value).strip().casefold())
-    if flag == "recipient":
-        return bool(value != "all")
-    if flag == "gone":
-        return bool(value) and truth is not False
-    if flag == "public":
-        return truth is False
-    is_named = isinstance(value, str) and name_rank("hidden", path) == 0
-    return truth is True or (is_named and bool(_PRIVATE.search(value) or value == "1"))
+@lru_cache(maxsize=1 << 10)
+def _besides(paths: tuple[str, ...]) -> list[str]:
+    """Return the fields that stand beside the text of a message, such as attachments."""
+    return [path for path in paths if _BESIDE.fullmatch(path)]
 
 
-def _of_kind(name: str, value: Any, says_role: bool) -> str:
-    """Return what a message of a kind is, if nobody says it."""
-    if not isinstance(value, str) or is_known(value):
-        return ""
+@cache
+def _is_unsaid(name: str, kind: str, says_role: bool) -> bool:
+    """Return whether a message of a kind is a notice, or a note to others."""
     if name.lower() == "visibility":
-        return "" if value.lower() in ("all", "public", "everyone") else "a private note"
-    if name in ("source", "src", "direction", "purpose"):
-        return ""
-    if _PRIVATE.search(value):
-        return "a private note"
-    if value.lower() not in _SAID and (_NOTICE.search(value) or says_role):
-        return f"a message whose {name} is {value[:40]!r}"
-    return ""
+        return kind.lower() not in ("all", "public", "everyone")
+    if is_known(kind) or name in ("source", "src", "direction", "purpose"):
+        return False
+    is_said = kind.lower() in _SAID or not (_NOTICE.search(kind) or says_role)
+    return not is_said or _PRIVATE.search(kind) is not None
 
 
 def _said(
     flat: Record, layout: Layout, people: Mapping[str, Record], message: Message
 ) -> Iterator[Message]:
-    by_path = {at: list(parts(flat.get(at))) for at in layout.text}
-    filled = [at for at, pieces in by_path.items() if any(pieces)]
-    telling = [at for at in filled if any(text and not kind for kind, text in by_path[at])]
-    path = next(iter(telling + filled), "")
-    texts = [text for kind, text in by_path.get(path, ()) if text and not kind]
-    left = [kind for kind, _ in by_path.get(path, ()) if kind]
-    left += [f"what {at} holds" for at, value in flat.items() if value and _BESIDE.fullmatch(at)]
-    yield from ({"left_out": kind, "raw": flat} for kind in left)
+    pieces = {at: list(parts(flat.get(at))) for at in layout.text}
+    spoken = {at: [text for kind, text in several if not kind] for at, several in pieces.items()}
+    path = max(pieces, key=lambda at: (any(spoken[at]), any(pieces[at])), default="")
+    texts = [text for text in spoken.get(path, ()) if text]
+    left = [kind for kind, _ in pieces.get(path, ()) if kind]
+    left += [f"what {at} holds" for at in _besides(tuple(flat)) if flat[at]]
     content = _joined([_shown(text, layout, people) for text in texts])
-    if _OF_AGENTS.match(content):
-        yield {"left_out": "a notice to an agent", "raw": flat}
+    is_notice = _OF_AGENTS.match(content) is not None
+    left += ["a notice to an agent"] * is_notice
+    yield from ({"left_out": kind, "raw": flat} for kind in left)
+    if is_notice or (left and not content.strip()):
         return
-    if not content and not left and isinstance(value_at(flat, layout.text), int | float):
+    if not content and isinstance(value_at(flat, layout.text), int | float):
         raise ValueError
-    if not content.strip() and left:
-        return
     message |= {field: flat[field] for field in _LABELS if _are_labels(flat.get(field))}
     if (time := value_at(flat, layout.time)) is not None:
         message["time"] = time

@@ -152,7 +152,7 @@ def _in_files(folder: Path, notes: Notes) -> Iterator[Finding]:
                 for finding in _in_file(file, notes):
                     yield _named_by_file(finding, file.relative_to(folder))
             else:
-                records = [(str(name), whole_chat(parts, notes))]
+                records = [(str(name), whole_chat(parts))]
                 yield from find_in_records(partial(iter, records), str(name), notes)
         except InputError as error:
             sentence = str(error).removeprefix(f"{file}: ")

@@ -3,10 +3,7 @@
 Each record is a conversation of some form, or a row of a table.
 """
 
-import json
-import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -18,11 +15,10 @@ from ...data.parsing import parse_json
 from ...data.source import decompressed
 from ...dialogue import Dialogue
 from ...errors import InputError
-from ...storage.files import check_not_read
 from .columns import is_number, parse_columns
-from .findings import Finding, Notes, Problem, from_drafts, from_record
+from .findings import Finding, Notes, from_drafts, from_record
 from .record_dialogues import Read, RecordDrafts
-from .table_files import Row, parquet_rows, records_of, sheets_of, text_rows
+from .table_files import parquet_rows, records_of, sheets_of, text_rows
 from .text_encoding import encoding_of
 
 
@@ -54,29 +50,19 @@ def find_in(
     return find_in_records(partial(records, path), str(path), notes)
 
 
-def whole_chat(files: Sequence[Path], notes: Notes) -> dict[str, Any]:
+def whole_chat(files: Sequence[Path]) -> dict[str, Any]:
     """Join the files of a channel or a chat: days, or numbered parts; users may lie beside."""
-    people = [_json(folder / "users.json") for folder in (files[0].parent, files[0].parents[1])]
-    name = files[0].parent.name
+    folder = files[0].parent
+    whole: dict[str, Any] = {"id": folder.name, "channel": folder.name, "users": []}
+    for people in (folder.parent / "users.json", folder / "users.json"):
+        if people.is_file():
+            whole["users"] = [person for _, person in json_records(people)]
     messages: list[Any] = []
-    whole: dict[str, Any] = {"id": name, "channel": name, "users": next(filter(None, people), [])}
-    for file in files:
-        value = _json(file)
-        if isinstance(value, dict):
-            whole |= value
-            value = value.get("messages")
-        if isinstance(value, list):
-            messages += value
-        else:
-            sentence = "is not JSON of messages, and was left out; export it again"
-            notes.put(Problem(str(file), sentence, "warning"))
+    for _, value in chain.from_iterable(map(json_records, files)):
+        is_part = isinstance(value, dict) and isinstance(value.get("messages"), list)
+        whole |= value if is_part else {}
+        messages += value["messages"] if is_part else [value]
     return whole | {"messages": messages}
-
-
-def _json(path: Path) -> Any:
-    with suppress(ValueError, OSError):
-        return json.loads(path.read_bytes())
-    return None
 
 
 def find_in_table(path: Path, notes: Notes) -> Iterator[Finding]:
@@ -86,25 +72,24 @@ def find_in_table(path: Path, notes: Notes) -> Iterator[Finding]:
     """
     columns = parse_columns(notes.options.columns)
     numbered = any(map(is_number, columns.values()))
-    reads: dict[str, Callable[[], Iterator[Row]]] = {}
     if path.name.lower().endswith(".xlsx"):
-        for title, rows in sheets_of(path, notes).items():
-            reads[title] = partial(iter, rows)
+        sheets = {title: partial(iter, rows) for title, rows in sheets_of(path, notes).items()}
     else:
-        reads[""] = partial(text_rows, path, encoding_of(path, notes))
+        sheets = {"": partial(text_rows, path, encoding_of(path, notes))}
     tables: list[RecordDrafts] = []
-    for title, read in reads.items():
-        name = f"{path}: {title}" if len(reads) > 1 else str(path)
+    for title, read in sheets.items():
+        name = f"{path}: {title}" if len(sheets) > 1 else str(path)
+        records = partial(records_of, name, read, numbered=numbered)
         try:
-            records = partial(records_of, name, read, numbered=numbered)
-            tables.append(RecordDrafts(records, name, columns, title))
+            tables.append(RecordDrafts(records, name, columns, title if len(sheets) > 1 else ""))
         except InputError as error:
-            if len(reads) == 1:
+            if len(sheets) == 1:
                 raise
-            reason = re.sub(f"^{re.escape(name)}:\\d+: ", "", str(error)).partition(";")[0]
-            notes.add(f"passed over the sheet {title!r}: {reason}", str(path))
-    for table in tables:
-        table.title = table.title if len(tables) > 1 else ""
+            notes.add(f"passed over a sheet ({error})", name)
+    yield from _found_in(tables, notes)
+
+
+def _found_in(tables: Sequence[RecordDrafts], notes: Notes) -> Iterator[Finding]:
     yield from from_drafts(
         lambda notes: chain.from_iterable(table(notes) for table in tables), notes
     )
@@ -122,10 +107,8 @@ def find_in_records(read: Read, name: str, notes: Notes) -> Iterator[Finding]:
     is_open = options.roles or options.gap or options.columns
     if not is_open and all(_is_written(record) for _, record in read()):
         yield from (from_record(place, record) for place, record in read())
-        return
-    drafts = RecordDrafts(read, name, parse_columns(options.columns))
-    yield from from_drafts(drafts, notes)
-    drafts.take_account(notes)
+    else:
+        yield from _found_in([RecordDrafts(read, name, parse_columns(options.columns))], notes)
 
 
 def _is_written(record: Any) -> bool:
@@ -137,14 +120,3 @@ def _is_written(record: Any) -> bool:
     except InputError:
         return False
     return times == sorted(times)
-
-
-def check_target(path: Path, corpus: str) -> None:
-    """Refuse a place where dialogues cannot be written, before they are read."""
-    if path.is_dir():
-        raise InputError(f"output '{path}': got a folder, expected a file; add a file name")
-    if not path.name.endswith((".jsonl", ".jsonl.gz")) and (path.is_file() or not path.exists()):
-        raise InputError(
-            f"output '{path}': expected a name that ends in .jsonl or .jsonl.gz; rename it"
-        )
-    check_not_read(path, corpus)

@@ -329,8 +329,7 @@ def _in_turn(texts: list[str], speakers: Any) -> Iterator[Message]:
 
 
 def _transcribed(text: str) -> Iterator[Message]:
-    lines = (plain_text(text) if "<" in text else text).splitlines()
-    for message in draft_of_text("", lines).messages:
+    for message in draft_of_text("", plain_text(text) if "<" in text else text).messages:
         inner = {field: value for field, value in message.items() if field != "place"}
         yield {**inner, "raw": [text]}
 

@@ -1,23 +1,23 @@
 """Your own transcripts: lines ``SPEAKER: Text``, or as messengers export them.
 
-A line that begins with a speaker (at most 40 characters), a colon and a blank begins a turn; any
-other line goes on with the turn before it. A time before the speaker, such as ``[00:07]``, is that
-of the turn. If more lines have another shape, of a time, a speaker in brackets and a mark in any
-order, that shape is the file's.
+A time may stand before the speaker. Which shape the rest of a line has, of a speaker, a mark, a
+time in brackets and a text, most lines of the file decide. Other lines go on with the turn before.
 """
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import regex
+
 from .cleaning import MARK
 from .findings import Draft, Notes, Problem, message_of
-from .text_encoding import is_text, text_of
+from .text_encoding import NOT_TEXT, encoding_of, is_text, text_of
 
-NOT_TEXT = "got bytes that are not UTF-8, expected text; save the file as UTF-8"
-_DIRECTIONS = re.compile("[\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+_DIRECTIONS = regex.compile("[\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 _DAY = (
     r"(?:\d{1,4}(?:\s?[./년年]\s?|-)\d{1,2}(?:\s?[./월月]\s?|-)\d{1,4}(?!\d)[.日일]?(?:\sг\.)?"
     r"|(?:[^\W\d_]{2,9}\.?,?\s)?[^\W\d_]{3,9}\.?\s\d{1,2},?\s\d{4}"
@@ -25,229 +25,180 @@ _DAY = (
 )
 _PARTS = r"(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d)?"  # of a second, and a zone
 _CLOCK = rf"\d{{1,2}}(?:[:.٫]|\s?h\s?)\d\d(?:[:.]\d\d)?{_PARTS}"
-_SHORT = rf"\d{{1,2}}:\d\d(?::\d\d)?{_PARTS}(?:\s?[AaPp]\.?\s?[Mm]\.?)?"
-_HALF = r"(?:\s?[^\d\s:;,\[\]()–—-][^\d:;,\[\]()–—-]{0,14})??"  # a.m. in any language
+_SHORT = rf"[午上下前後오전후]{{0,2}}\s?\d{{1,2}}:\d\d(?::\d\d)?{_PARTS}(?:\s?[AaPp]\.?\s?[Mm]\.?)?"
+_HALF = r"(?:[^\S\n]?[^\d\s:;,\[\]()–—-][^\d:;,\[\]()\n–—-]{0,14})??"  # a.m. in any language
 _MOMENT = rf"(?:{_DAY}[^\d:\[\]()]{{0,20}}{_CLOCK}|{_CLOCK},?\s{_DAY})"
-_SPEAKER = r"[^\s:：][^:：]{0,39}"
-# so that neither 10:30 nor https://... begins a turn
-_COLON = r"(?::(?=\s|$|[\u3040-\u9fff\uac00-\ud7af])|：)"
-_STAMP = re.compile(
-    rf"[\[(]\s?(?P<inside>[^\[\]()]{{0,30}}\d[:.]\d\d[^\[\]()]{{0,20}}|{_DAY}|(?:\d+[hms]\s?)+)"
-    r"\s?[\])](?:\s-)?\s*"
-    rf"|(?P<sure>{_MOMENT}(?:{_HALF}(?=\s*[–—;-]\s|,\s)|(?=:\s)))\s*[–—;:,-]\s+"
-    rf"|(?P<unsure>{_DAY}(?:(?:,\s?|\s|T){_SHORT})?|{_SHORT})(?:\s-)?\s+(?={_SPEAKER}{_COLON})"
+_STAMP = regex.compile(  # only messengers write the second
+    rf"[\[(]\s?(?P<time>[^\[\]()]{{0,30}}\d[:.]\d\d[^\[\]()]{{0,20}}|{_DAY}|(?:\d+[hms]\s?)+)"
+    rf"\s?[\])](?:\s-)?\s*"
+    rf"|(?P<time>{_MOMENT}(?:{_HALF}(?=\s*[–—;-]\s|,\s)|(?=:\s)))(?P<mark>\s*[–—;:,-]\s+)"
+    rf"|(?P<time>{_DAY}(?:(?:,\s?|\s|T){_SHORT})?|{_SHORT})(?:\s-)?\s+"
 )
-_TURN = re.compile(
-    rf"(?!{_DAY}|{_CLOCK})(?:(?P<label>【[^】]{{1,40}}】|[\[(](?:SPEAKER|[Ss]peaker)[ "
-    r"_]\d+[\])])\s?[:：]?"
-    rf"|(?P<timed>[^\s:：\[(][^:：\[(]{{0,39}})[\[(](?P<time>\d+:[\d:.,]+)[\])]\s?[:：]|(?P<speaker>{_SPEAKER}){_COLON})"
-    r"\s*(?P<content>.*)",
-    re.DOTALL,
+# a line with a day alone, or with a time alone, or what Zendesk notes
+_HEADING = regex.compile(
+    rf"[^\w\[]*(?:[^\W\d_]+[,.]?\s)?(?P<day>{_DAY})[^:]{{0,24}}(?:{_CLOCK})?\W*"
 )
+_ASIDE = regex.compile(rf"\d\d?:\d\d:\d\d|[\[(]{_SHORT}[\])]\s*\*{{3}}.*\*{{3}}")
+# a time above its speaker
+_BLOCK = regex.compile(rf"^({_MOMENT}{_HALF})(?:\s\(.*\))?\s*?\n(\S.*?)\s*$", regex.MULTILINE)
+_HAS_DAY = regex.compile(_DAY)
 # a name without marks, brackets around it, and ``~`` before who is no contact
-_NAME = re.compile(rf"^[\s{MARK}]*(?:~\s*)?(?:[\[(【](.+)[\])】]|(.+?))[\s{MARK}]*$")
-_HAS_DAY = re.compile(_DAY)
-_DATED = re.compile(_MOMENT)
-# a group's name with a colon, in a notice
-_OPEN_QUOTATION = re.compile('^[^"]*"[^"]*$|[“„«][^”“»]*$')
-_BLOCK = re.compile(rf"(?P<time>{_MOMENT}(?:{_HALF}))(?:\s\(.*\))?")
-_HEADING = re.compile(rf"[^\w\[]*(?:[^\W\d_]+[,.]?\s)?(?P<day>{_DAY})[^:]{{0,24}}(?:{_CLOCK})?\W*")
-# of Google Meet, of Zendesk
-_ASIDE = re.compile(rf"\d\d?:\d\d:\d\d|[\[(]{_SHORT}[\])]\s*\*{{3}}.*\*{{3}}")
-_LOOKED_AT = 500  # lines that show the shape of a file
-_FRONT = rf"[\[(]?\s?(?P<time>{_MOMENT}|{_DAY}|[^\W\d_]{{0,3}}\s?{_SHORT})\s?[\])]?[\s,–—-]*"
-_LATER = r"[\[(](?P<later>[^\[\]()]*\d:\d\d[^\[\]()]*)[\])]:?"
+_NAME = regex.compile(rf"^[\s{MARK}]*(?:~\s*)?(?:[\[(【](.+)[\])】]|(.+?))[\s{MARK}]*$")
+# so that neither 10:30 nor https://... begins a turn, nor a notice with a group's name
+_COLON = r"(?::(?=\s|$|[\u3040-\u9fff\uac00-\ud7af])|：)"
+_NO_QUOTATION = r'(?![^":：]*"[^":：]*[:：]|[^:：]*[“„«][^”“»:：]*[:：])'
+_LABEL = r"(?:【[^】]{1,40}】|[\[(](?:SPEAKER|[Ss]peaker)[ _]\d+[\])])"
+_LATER = r"[\[(](?P<time>[^\[\]()]*\d:\d\d[^\[\]()]*)[\])]:?"
 _BARE = r"(?P<speaker>[^\s\[\]()<>|:–—-][^\t<>\[\]()|:–—]{0,60}?)"
 _INSIDE = r"(?P<speaker>[^\s<>*#:\[\]][^<>*#:\[\]]{0,38}?):?"
 _SHAPES = [
-    re.compile(rf"(?:{_FRONT})?(?!{_DAY}|{_CLOCK}){shape}\s*(?P<content>.*)")
+    regex.compile(rf"(?!{_DAY}|{_CLOCK}){shape}\s*(?P<content>.*)", regex.DOTALL)
     for shape in (
+        rf"(?:(?P<speaker>{_LABEL})\s?[:：]?"
+        r"|(?P<speaker>[^\s:：\[(][^:：\[(]{0,39})[\[(](?P<time>\d+:[\d:.,]+)[\])]\s?[:：]"
+        rf"|{_NO_QUOTATION}(?P<speaker>[^\s:：][^:：]{{0,39}}){_COLON})",
         *(
             rf"{left}{_INSIDE}{right}{later}"
             for later in (rf"\s*{_LATER}", "")
-            for left, right in (("<", ">"), (r"\*\*", r"\*\*:?"), (r"\[", r"\]"), ("#{1,6} ", "$"))
+            for left, right in (
+                ("<", ">"),
+                (r"\*\*", r"\*\*:?"),
+                (r"\[", r"\]:?"),
+                ("#{1,6} ", "$"),
+            )
         ),
         *(f"{_BARE}{mark}" for mark in (r"\t", r"\s*(?:>>+|->|\|)", r"\s+[–—-]\s")),
         rf"{_BARE},? {_LATER}$",
-        rf"{_BARE}(?:\s{{2,}}|\t)(?P<later>{_SHORT})$",
+        rf"{_BARE}(?:\s{{2,}}|\t)(?P<time>{_SHORT})$",
         r"From\s+(?P<speaker>\S.*?)(?:\s+to\s+[^:]+?)?\s*:",  # of Zoom
     )
 ]
+_LOOKED_AT = 500  # lines that show the shape of a file
 
 
 class Line(NamedTuple):
-    """A line of text: who begins to speak, when, and what follows the time and the speaker."""
+    """A line of text: its time, what stands behind it, and in the file's shape who says what."""
 
     place: str
     text: str  # whole
+    rest: str  # behind the time
     time: str = ""
-    is_sure: bool = False  # whether only a messenger writes such a time
+    mark: str = ""  # between the time and the rest
     speaker: str = ""
     content: str = ""
 
 
 def transcript(path: Path, notes: Notes) -> Draft:
     """Read a file that holds one conversation."""
-    with text_of(path, notes) as text:
-        lines = [line_of(f"{path}:{number}", line) for number, line in enumerate(text, start=1)]
-    draft = _draft(f"{path}:1", lines)
-    if not any(message.get("form") == "chat" for message in draft.messages):
-        doubt(draft.messages, notes)
-    return draft
+    with text_of(path, encoding_of(path, notes)) as stream:
+        lines = _with_times_behind(stream.read()).splitlines() or [""]
+    draft = _draft([(f"{path}:{number}", line) for number, line in enumerate(lines, start=1)])
+    doubt(draft.messages, notes)
+    return replace(draft, place=f"{path}:1")
 
 
-def draft_of_text(place: str, lines: Iterable[str]) -> Draft:
-    """Read the lines of a text that holds one conversation, such as a cell of a table.
-
-    All are at one place.
-    """
-    return _draft(place, [line_of(place, line) for line in lines])
+def draft_of_text(place: str, text: str) -> Draft:
+    """Read a text that holds one conversation, such as a cell of a table."""
+    return _draft([(place, line) for line in _with_times_behind(text).splitlines()])
 
 
-def line_of(place: str, line: str) -> Line:
-    """Find the time and the speaker in front of a line, if they are there."""
-    text = (line if line.isascii() else _DIRECTIONS.sub("", line)).strip().lstrip(MARK)
-    rest = text
-    time = ""
-    is_sure = False
-    begins = text and (text[0] in "[(" or text[0].isdecimal() or _HAS_DAY.match(text))
-    if begins and (stamp := _STAMP.match(text)):
-        rest = text[stamp.end() :].lstrip(MARK)
-        time = " ".join(next(filter(None, stamp.groups())).split())
-        is_sure = bool(stamp["sure"] or (stamp["inside"] and _DATED.search(time)))
-    turn = _TURN.match(rest)
-    marked = (turn["label"] or turn["timed"] or turn["speaker"]) if turn else ""
-    speaker = _NAME.sub(r"\1\2", marked)
-    if not turn or (is_sure and _OPEN_QUOTATION.search(speaker)):
-        content = rest if is_sure or text[:1] == "[" else text
-        return Line(place, text, time, is_sure, content=content)
-    return Line(place, text, turn["time"] or time, is_sure, speaker, turn["content"])
+def _with_times_behind(text: str) -> str:
+    """Put times that stand above the lines of speakers behind them, where names come again."""
+    speakers = [speaker for _, speaker in _BLOCK.findall(text)]
+    return _BLOCK.sub(r"\n\2 [\1]", text) if len(set(speakers)) < len(speakers) else text
 
 
-def _shape_of(lines: list[Line]) -> re.Pattern[str] | None:
-    """Return the shape that most lines have; None if that is a speaker and a colon.
-
-    Without times, it is one only if its speakers come again.
-    """
-    filled = [line for line in lines[:_LOOKED_AT] if line.text]
-    most = 0
-    best = None
-    for shape in _SHAPES:
-        matches = [shape.fullmatch(line.text) for line in filled]
-        fitting = [match.groupdict() for match in matches if match]
-        count = len(fitting)
-        others = sum(
-            bool(line.speaker) and (line.is_sure or match is None)
-            for line, match in zip(filled, matches, strict=True)
-        )
-        speakers = len({parts["speaker"] for parts in fitting})
-        comes_again = 1 < speakers <= (count + 1) // 2 and 5 * count >= 2 * len(filled)
-        has_times = all(parts["time"] or parts.get("later") for parts in fitting)
-        count += bool(matches and matches[0] and not filled[0].speaker)
-        if count > max(most, others) and (comes_again or has_times):
-            most = count
-            best = shape
-    return best
-
-
-def _in_shape(lines: list[Line]) -> list[Line]:
-    """Read lines again as their shape says; a line with a day alone dates those below it."""
-    shape = _shape_of(lines)
-    if shape is None:
-        return lines
-    read = []
+def lines_of(texts: Iterable[tuple[str, str]]) -> tuple[list[Line], bool]:
+    """Find who says what in lines with their places, and whether in the usual shape."""
+    lines = [_line(place, text) for place, text in texts]
+    shape = max(_SHAPES, key=partial(_score, lines[:_LOOKED_AT]))
+    if shape is _SHAPES[0]:
+        return lines, True
     day = ""
-    for line in lines:
-        if match := shape.fullmatch(line.text):
-            parts = match.groupdict()
-            time = f"{day} {parts['time'] or parts.get('later') or ''}".strip()
-            read.append(Line(line.place, line.text, time, True, parts["speaker"], parts["content"]))
-        elif heading := _HEADING.fullmatch(line.text):
-            day = re.sub(r"[^\d./-]+", "-", heading["day"]).strip("-")
-        else:
-            timed = re.match(_FRONT, line.text)
-            content = line.text[timed.end() :] if timed else line.text
-            read.append(
-                line._replace(time="", is_sure=timed is not None, speaker="", content=content)
-            )
-    return read
+    for at, line in enumerate(lines):
+        lines[at] = _spoken(line, shape, day)
+        if not lines[at].speaker and (heading := _HEADING.fullmatch(line.text)):
+            day = regex.sub(r"[^\d./-]+", "-", heading["day"]).strip("-")
+    return lines, False
 
 
-def _joined_blocks(lines: list[Line]) -> list[Line]:
-    """Put a speaker's line and the line of a time above it together, where names come again."""
-    starts = {
-        place: match["time"]
-        for place, line in enumerate(lines[:-1])
-        if (match := _BLOCK.fullmatch(" ".join(line.text.split())))
-    }
-    if len({lines[place + 1].text for place in starts}) >= len(starts):
-        return lines
-    read = []
-    for place, line in enumerate(lines):
-        if place in starts:
-            read.append(line._replace(text=f"{lines[place + 1].text} [{starts[place]}]"))
-        elif place - 1 not in starts:
-            read.append(line)
-    return read
+def _line(place: str, text: str) -> Line:
+    text = (text if text.isascii() else _DIRECTIONS.sub("", text)).strip().lstrip(MARK)
+    line = Line(place, text, text)
+    if stamp := _STAMP.match(text):
+        time = " ".join(stamp["time"].split())
+        mark = text[stamp.end("time") : stamp.end()]
+        line = Line(place, text, text[stamp.end() :].lstrip(MARK), time, mark)
+    return _spoken(line, _SHAPES[0])
 
 
-def _draft(place: str, lines: list[Line]) -> Draft:
-    lines = _in_shape(_joined_blocks(lines))
+def _spoken(line: Line, shape: Any, day: str = "") -> Line:
+    turn = shape.fullmatch(line.rest)
+    if turn is None:
+        return line._replace(speaker="", content="")
+    time = f"{day} {turn.groupdict().get('time') or line.time}".strip()
+    speaker = _NAME.sub(r"\1\2", turn["speaker"])
+    return line._replace(time=time, speaker=speaker, content=turn["content"])
+
+
+def _score(lines: Sequence[Line], shape: Any) -> float:
+    """Return how many lines more have a shape than have only the usual one.
+
+    Its names come again, or have times.
+    """
+    filled = [line for line in lines if line.text]
+    read = [_spoken(line, shape) for line in filled]
+    spoken = [line for line in read if line.speaker]
+    speakers = {line.speaker for line in spoken}
+    again = 1 < len(speakers) <= (len(spoken) + 1) // 2 and 5 * len(spoken) >= 2 * len(read)
+    if shape is _SHAPES[0] or not (again or all(line.time for line in spoken)):
+        return 0
+    others = sum(not new.speaker for old, new in zip(filled, read, strict=True) if old.speaker)
+    return len(spoken) + 0.5 - others
+
+
+def _draft(texts: Sequence[tuple[str, str]]) -> Draft:
+    lines, is_usual = lines_of(texts)
+    place = texts[0][0] if texts else ""
     spoken = [line for line in lines if line.speaker]
+    dated = {line for line in spoken if _HAS_DAY.search(line.time)}
+    is_chat = bool(spoken) and (not is_usual or 2 * len(dated) >= len(spoken))
     # In a chat, other lines with a colon go on with what somebody says.
-    is_chat = bool(spoken) and 2 * sum(line.is_sure for line in spoken) >= len(spoken)
-    timed = {line.speaker for line in spoken if (line.is_sure if is_chat else line.time)}
-    is_timed = 2 * sum(line.speaker in timed for line in spoken) >= len(spoken)
+    timed = {line.speaker for line in (dated if is_chat else spoken) if line.time}
+    are_timed = 2 * sum(line.speaker in timed for line in spoken) >= len(spoken)
+    marks = {line.mark for line in spoken}
+    are_marked = is_chat and all(line.content.startswith(MARK) for line in spoken)
     messages: list[dict[str, Any]] = []
     latest: dict[str, Any] = {}
-    problems = [Problem(line.place, NOT_TEXT) for line in lines if not is_text(line.text)]
     for line in lines:
-        is_known = line.speaker in timed or not (is_chat or (is_timed and timed and not latest))
-        left_out = ""
-        if line.speaker and is_known:
-            latest = _message(line, is_chat)
+        is_notice = is_chat and (line.mark in marks if line.time else _HEADING.fullmatch(line.text))
+        is_open = not (is_chat and dated) and (latest or not are_timed)
+        if line.speaker in timed or (line.speaker and is_open):
+            content = line.content.lstrip(MARK) if are_marked else line.content
+            latest = message_of(line.place, line.speaker, content)
+            # other times count from the start of a recording
+            latest["time"] = line.time if line in dated else ""
+            latest["form"] = "chat" if is_chat else "transcript"
             messages.append(latest)
-        elif _ASIDE.fullmatch(line.text) or (
-            is_chat and (line.is_sure or _HEADING.fullmatch(line.text))
-        ):
-            left_out = "a line with a time but no speaker"
+        elif is_notice or _ASIDE.fullmatch(line.text) or (line.text and spoken and not latest):
+            left_out = {"left_out": "a line that nobody says", "place": line.place}
+            messages.append({**left_out, "raw": line.text})
         elif line.text and latest:
-            latest["content"] += f"\n{line.text if is_chat or line.is_sure else line.content}"
-        elif line.text and spoken:
-            left_out = "a line before the first message"
-        if left_out:
-            messages.append({"left_out": left_out, "place": line.place, "raw": line.text})
+            latest["content"] += f"\n{line.rest if line.text[:1] == '[' else line.text}"
+    problems = [Problem(line.place, NOT_TEXT) for line in lines if not is_text(line.text)]
     if not latest and not problems:
-        problems.append(_without_turns(place, lines))
-    filled = [message for message in messages if "content" in message]
-    if is_chat and all(message["content"].startswith(MARK) for message in filled):
-        for message in filled:
-            message["content"] = message["content"].replace(MARK, "")
+        first = next((line for line in lines if line.text), Line(place, "no turn", ""))
+        fault = f"got {first.text[:60]!r}, expected 'SPEAKER: text'; add who says it"
+        problems.append(Problem(first.place, fault))
     return Draft(place, "", messages, problems=tuple(problems))
 
 
-def _without_turns(place: str, lines: list[Line]) -> Problem:
-    for line in filter(lambda line: line.text, lines):
-        what = f"got {line.text[:60]!r} before any speaker, expected 'SPEAKER: text'"
-        return Problem(line.place, f"{what}; add who says it")
-    return Problem(
-        place, "got no turn, expected at least one; remove the dialogue or add its turns"
-    )
-
-
-def _message(line: Line, is_chat: bool) -> dict[str, Any]:
-    message = message_of(line.place, line.speaker, line.content)
-    # others count from the start of a recording
-    time = line.time if _HAS_DAY.search(line.time) else ""
-    return message | {"time": time, "form": "chat" if is_chat else "transcript"}
-
-
-def doubt(messages: Iterable[Mapping[str, Any]], notes: Notes) -> None:
+def doubt(messages: Sequence[Mapping[str, Any]], notes: Notes) -> None:
     """Warn of who speaks once beside two or more others: it may be the beginning of a sentence."""
-    filled = [message for message in messages if message.get("content")]
-    speakers = Counter(message["role"] for message in filled)
-    for message in filled:
-        if len(speakers) > 2 and speakers[message["role"]] == 1:
+    speakers = Counter(message["role"] for message in messages if message.get("content"))
+    for message in messages:
+        is_rare = len(speakers) > 2 and speakers[message.get("role")] == 1
+        if is_rare and message.get("form") != "chat":
             sentence = (
                 f"got a turn of {message['role']!r}, who speaks once beside {len(speakers) - 1} "
                 "others; if that is no speaker, put the line behind the one before it"
