@@ -69,8 +69,10 @@ def examples(model: str, data: Path) -> dict[str, np.ndarray]:
             scored = index.scored(text, vector)
             best = np.argsort(-scored.total, kind="stable")[:TOP].tolist()
             features = confidence.evidence(text, best, scored, index._words).tolist()
-            known = (count, kind, fold, corpus)
-            rows += [(own, row in answers, *known) for own, row in zip(features, best, strict=True)]
+            rows += [
+                (own, row in answers, count, kind, fold, corpus)
+                for own, row in zip(features, best, strict=True)
+            ]
             count += 1
     names = ("features", "answers", "asked", "kind", "fold", "corpus")
     return {name: np.array(of) for name, of in zip(names, zip(*rows, strict=True), strict=True)}
@@ -79,8 +81,7 @@ def examples(model: str, data: Path) -> dict[str, np.ndarray]:
 def fitted(features: np.ndarray, answers: np.ndarray) -> list[float]:
     """Fit a logistic regression, and return its weights for features as they are."""
     model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-    model.fit(features, answers)
-    scaler, regression = model[0], model[1]
+    scaler, regression = model.fit(features, answers)
     weights = regression.coef_[0] / scaler.scale_
     return [*weights.tolist(), float(regression.intercept_[0] - weights @ scaler.mean_)]
 
@@ -112,12 +113,14 @@ def measured(rows: dict[str, np.ndarray]) -> dict:
                 refused[side].setdefault(kind, []).extend(best < threshold)
     true, mean = calibration_curve(rows["answers"], said, n_bins=10)
     counts = np.histogram(said, np.linspace(0, 1, 11))[0]
-    shares = {
-        side: {kind: float(np.mean(of)) for kind, of in each.items()}
-        for side, each in refused.items()
+    return {
+        "refused": {
+            side: {kind: float(np.mean(of)) for kind, of in each.items()}
+            for side, each in refused.items()
+        },
+        "calibration": [mean.tolist(), true.tolist()],
+        "error": float(np.abs(true - mean) @ counts[counts > 0] / counts.sum()),
     }
-    error = float(np.abs(true - mean) @ counts[counts > 0] / counts.sum())
-    return {"refused": shares, "calibration": [mean.tolist(), true.tolist()], "error": error}
 
 
 def plot(models: dict[str, dict], path: Path) -> None:
@@ -164,8 +167,11 @@ def main() -> None:
         rows = examples(model, Path(options.data_dir))
         weights[model] = [round(each, 5) for each in fitted(rows["features"], rows["answers"])]
         models[model] = measured(rows)
-    command = " ".join(["python", "benchmarks/turn_confidence.py", *sys.argv[1:]])
-    record = {"command": command, "models": models, "table": table(models)}
+    record = {
+        "command": " ".join(["python", "benchmarks/turn_confidence.py", *sys.argv[1:]]),
+        "models": models,
+        "table": table(models),
+    }
     write_json_atomically(options.output, record)
     write_json_atomically(options.weights, weights)
     plot(models, options.output.with_suffix(".svg"))

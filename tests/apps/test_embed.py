@@ -72,10 +72,3 @@ def test_killed_and_run_again_it_embeds_the_rest_and_ends_in_the_same_file(
     assert encoded == [3, 2]
     assert pq.read_table(output).equals(pq.read_table(whole))
     assert [path.name for path in parts.iterdir()] == ["notes.txt"]
-
-
-def test_what_is_read_is_never_written(tiny_checkpoint, source, refused):
-    before, same = source.read_bytes(), source.parent / "." / source.name
-    words = "embed", "--model", tiny_checkpoint, "--input", source, "--output", same
-    assert "is what is read, and would be lost; choose another name" in refused(*words)
-    assert source.read_bytes() == before

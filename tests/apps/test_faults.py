@@ -172,6 +172,12 @@ def test_nothing_is_written_over_a_model(healthy, refused):
     learn = ("train", "--method", "dse", "--backbone", healthy / "plain", "--output_dir")
     for words, told in (
         ((*learn, healthy / "plain"), "is what is read, and would be lost"),
+        (
+            "embed --model tfidf --input {0} --output {0}".format(
+                healthy / "plain" / "config.json"
+            ).split(),
+            "and would be lost",
+        ),
         ((*learn, healthy / "dse"), "holds config.json without training_settings.json"),
     ):
         assert told in refused(*words)

@@ -10,6 +10,7 @@ import pytest
 from hf_dialemb import Dialogue, Turn, TurnIndex
 from hf_dialemb.apps.search import search as search_module
 from hf_dialemb.apps.search.query_reading import read_query
+from hf_dialemb.apps.search.turn_scores import SESSION, with_session
 from hf_dialemb.apps.search.word_index import K1, B, WordIndex, words_of
 from hf_dialemb.encoders import Encoder
 
@@ -20,6 +21,10 @@ TALK = [
     ("Ben", "2023-06-01T09:00:00", "My flat has a leaking roof again."),
     ("Anna", "2023-06-01T09:01:00", "Oh no, call the landlord."),
     ("Ben", "2024-05-02T12:00:00", "I adopted a puppy called Rex."),
+    ("Anna", "2024-06-02T12:00:00", "I call the landlord."),
+    ("Anna", "2024-07-02T12:00:00", "I call him tomorrow, the landlord."),
+    ("Ben", "2024-08-02T12:00:00", "You eat porridge?"),
+    ("Anna", "2024-09-02T12:00:00", "I eat porridge."),
 ]
 TURNS = tuple(
     Turn("user" if name == "Anna" else "assistant", text, name=name, time=time)
@@ -47,6 +52,8 @@ def index():
         ("what did Ben say about the flat?", 3),
         ("what was said about a flat in June?", 3),
         ("balcony", 2),
+        ("Who eats porridge?", 9),
+        ("When does Anna call the landlord?", 7),
     ],
 )
 def test_questions_find_their_turn(index, query, turn):
@@ -149,6 +156,12 @@ def test_times_lift_turns_and_the_hits_say_how_they_were_read():
     ):
         hits = index.search(query, 1, now=NOW)
         assert (hits[0].id, hits.read_as) == (best, read_query(query, (), NOW))
+
+
+def test_a_turn_gets_a_share_of_the_best_of_its_session():
+    before, scores = np.array([-1, 0, -1, 2, 1]), np.array([1.0, 3, 2, -np.inf, 0])
+    shared = with_session(scores, before) - SESSION * np.array([3, 3, 2, 2, 3])
+    np.testing.assert_allclose(shared, scores, atol=1e-9)
 
 
 def test_words_are_basic_forms_and_bm25_has_its_closed_form():

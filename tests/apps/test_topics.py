@@ -95,7 +95,14 @@ def test_planted_topics_are_found_named_and_counted(found):
         assert sum(one.periods) == (0 if topic == "train" else 20)
         assert one.sentence == found.corpus[one.examples[0]].turns[0].content
     assert found.topics["size"].tolist() == [20, 20, 20]
+    assert found.dialogues.groupby("topic")["similarity"].mean().between(0.9, 1).all()
     assert found.dialogues["id"].tolist()[:3] == ["card-0", "train-0", "#3"]
+
+
+def test_topics_of_one_speaker_are_those_of_the_speakers_turns():
+    own = [replace(dialogue, turns=dialogue.turns[:1]) for dialogue in made()]
+    topics = hf_dialemb.find_topics(own, vectors=vectors_of(own))
+    assert {role for topic in topics.by_size for role in topic.by_role} == {"user"}
 
 
 def test_the_order_of_dialogues_does_not_matter():

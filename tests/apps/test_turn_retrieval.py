@@ -43,12 +43,7 @@ def test_a_question_with_the_words_of_its_turn_is_answered():
         "words",
         "alone and words",
     }
-    for setting in ("", "words"):
-        assert [measured[setting, metric] for metric in ("ndcg10", "recall10", "mrr")] == [
-            100,
-            100,
-            100,
-        ]
+    assert {value for (setting, _), value in measured.items() if setting in ("", "words")} == {100}
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,8 @@ def evidence(
         scored: The scores of all turns.
         words: The words of all turns.
     """
-    asked, own, total = set(words_of(query)), np.array(rows), scored.total
+    asked, own = set(words_of(query)), np.array(rows)
+    total = np.where(scored.of, scored.meaning + scored.beside, -np.inf)  # without its session
     best = np.partition(total, -10)[-10:] if len(total) > 10 else total
     plain = total - SPEAKER * scored.spoken
     rival = np.zeros(len(rows))
@@ -58,7 +59,9 @@ def evidence(
         rival,
         scored.spoken[own].astype(float),
         np.array([len(asked & there) / count for there in near]),
-        np.full(len(rows), sum(not words.has(word, scored.of) for word in asked) / count),
+        np.full(
+            len(rows), sum(not (words.having([word]) & scored.of).any() for word in asked) / count
+        ),
     ]
     return np.stack(columns, axis=1)
 
@@ -71,10 +74,9 @@ def probabilities(
     There is none with an encoder for which nothing was fitted; if it is ``needed``, an InputError
     says so.
     """
-    fitted = json.loads(WEIGHTS.read_text("utf-8"))
-    if encoder in fitted:
-        known: list[float] = logistic(features, fitted[encoder]).tolist()
-        return known
+    fitted = json.loads(WEIGHTS.read_text("utf-8")).get(encoder)
+    if fitted:
+        return logistic(features, fitted).tolist()  # type: ignore[no-any-return]
     if needed:
         raise InputError(
             f"at_least: got it with {encoder}, whose probabilities are not fitted; leave it out"

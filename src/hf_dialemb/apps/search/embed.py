@@ -5,7 +5,7 @@ The file's metadata name the model of its vectors, so that they are not taken fo
 
 import json
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -64,15 +64,12 @@ def embed_file(model: str | Encoder, source: Path, output: Path, **options: Any)
 def _write(
     path: Path, encoder: RememberingEncoder, shards: Iterator[list[Dialogue]], progress: Any
 ) -> None:
-    writer = None
-    for shard in shards:
-        table = vector_table(encoder, shard)
-        writer = writer or pq.ParquetWriter(path, table.schema)
-        writer.write_table(table)
-        encoder.forget()
-        progress.update(len(shard))
-    if writer:
-        writer.close()
+    first = vector_table(encoder, next(shards))
+    with pq.ParquetWriter(path, first.schema) as writer:
+        for table in chain([first], (vector_table(encoder, shard) for shard in shards)):
+            writer.write_table(table)
+            encoder.forget()
+            progress.update(len(table))
 
 
 def vector_table(encoder: Encoder, dialogues: Sequence[Dialogue]) -> pa.Table:

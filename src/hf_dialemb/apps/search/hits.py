@@ -1,8 +1,7 @@
 """What a search found."""
 
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import Any
 
 from ...display import data_frame, visible
 from ...errors import InputError
@@ -41,22 +40,22 @@ class Hit:
             why += f"; words: {', '.join(self.words)}"
         when = f" {self.time}" if self.time else ""
         lines = [f"{self.score:6.2f} {self.id}, turn {self.turn + 1}{when} ({why})"]
-        own = f"{self.speaker or self.role}: {self.text}"
-        shown = ((" ", self.before), (">", own), (" ", self.after))
-        lines += [f"     {mark} {' '.join(text.split())}" for mark, text in shown if text]
+        lines += [
+            f"     {mark} {' '.join(text.split())}"
+            for mark, text in (
+                (" ", self.before),
+                (">", f"{self.speaker or self.role}: {self.text}"),
+                (" ", self.after),
+            )
+            if text
+        ]
         return "\n".join(map(visible, lines))
 
 
 class Hits(tuple[Hit, ...]):
     """What a search found, the nearest first; ``read_as`` says how the query was understood."""
 
-    read_as: Reading
-
-    def __new__(cls, hits: Iterable[Hit] = (), read_as: Reading | None = None) -> Self:
-        """Make hits of a query that was read so."""
-        made = super().__new__(cls, hits)
-        made.read_as = read_as or Reading()
-        return made
+    read_as: Reading = Reading()
 
     def to_pandas(self) -> Any:
         """Return a DataFrame with a row for each hit."""

@@ -12,17 +12,19 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
+from dateutil.parser import parserinfo
 from dateutil.relativedelta import MO, relativedelta, weekday
 from numpy.typing import NDArray
 
 from .word_index import STOP_WORDS
 
-_IN_ORDER = "january february march april may june july august september october november december"
-_MONTHS = _IN_ORDER.split()
-_WEEK = "monday tuesday wednesday thursday friday saturday sunday"
-_WEEKDAYS = _WEEK.split()
+_MONTHS = [names[-1].lower() for names in parserinfo.MONTHS]
+_WEEKDAYS = [name.lower() for _, name in parserinfo.WEEKDAYS]
 _COUNTED = "one two three four five six seven eight nine ten"
-_NUMBERS = {"a": 1, "an": 1} | {name: count for count, name in enumerate(_COUNTED.split(), 1)}
+_NUMBERS = {
+    **{"this": 0, "last": 1, "past": 1, "previous": 1, "a": 1, "an": 1},
+    **{name: count for count, name in enumerate(_COUNTED.split(), 1)},
+}
 _LONG = {
     "day": relativedelta(days=1),
     "week": relativedelta(weeks=1),
@@ -50,12 +52,10 @@ _WORD = re.compile(r"[^\W_]+")
 _BOUND = (
     r"(?:(?P<bound>since|from|after|before|until|till|by|in|on|of|during|around|every) (?:the )?)"
 )
-_WHICH = "(?P<which>last|this|past|previous)"
 _MONTH = rf"(?P<month>{'|'.join(_MONTHS)})\b"
 _DAY = r"(?<![\d.:])(?P<day>[0-3]?\d)(?: ?(?:st|nd|rd|th))?\b(?![:.]\d)"
 _YEAR = r"(?P<year>(?:19|20)\d\d)\b"
-_COUNT = rf"(?P<count>\d{{1,3}}|{'|'.join(_NUMBERS)}) (?P<unit>day|week|month|year)"
-_ALONE = "|".join(map(str.title, _MONTHS))
+_COUNT = rf"(?P<count>\d{{1,3}}|an?|{_COUNTED.replace(' ', '|')}) (?P<unit>day|week|month|year)"
 # "May", "March" and "August" are other words too, so by themselves they follow a preposition.
 _FORMS = [
     re.compile(rf"(?<!\w){_BOUND}{needed}{core}(?!\w)", re.IGNORECASE)
@@ -65,10 +65,10 @@ _FORMS = [
         (rf"{_MONTH} {_DAY}(?:,? {_YEAR})?", "?"),
         (rf"{_MONTH},? (?:of )?{_YEAR}", "?"),
         (_MONTH, ""),
-        (rf"(?P<month>(?-i:(?!May|March|August)(?:{_ALONE})))\b", "?"),
+        (rf"(?P<month>(?-i:(?!May|March|August)(?:{'|'.join(map(str.title, _MONTHS))})))\b", "?"),
         (_YEAR, ""),
         (rf"(?P<near>{'|'.join(name for name in _NEAR if name not in _WEEKDAYS)})", "?"),
-        (rf"{_WHICH} (?P<unit>{'|'.join(_LONG)})", "?"),
+        (rf"(?P<which>last|this|past|previous) (?P<unit>{'|'.join(_LONG)})", "?"),
         (rf"{_COUNT}s? ago", "?"),
         (rf"(?P<within>last|past) {_COUNT}s", "?"),
         (rf"(?:last|this|past) (?P<near>{'|'.join(_WEEKDAYS)})", "?"),
@@ -84,6 +84,18 @@ _UNREAD = re.compile(
 )
 """Words about a time that are not read, which a reading says."""
 
+TIME_WORDS = {
+    *(name for name in (*_MONTHS, *_WEEKDAYS, *_LONG) if name != "may"),
+    *("ago", "last", "next", "recently", "today", "tomorrow", "tonight", "weekend", "yesterday"),
+}
+"""Words that tell a time, in basic forms."""
+
+_WHEN = re.compile(
+    r"(?:since |until |on |in |at )?"
+    r"(?:when|how long|(?:what|which) (?:day|date|month|week|year|time))\b",
+    re.IGNORECASE,
+)
+
 Span = tuple[datetime, datetime, bool]
 """A time from its first moment to before the last, and whether it is of every year."""
 
@@ -98,6 +110,7 @@ class Reading:
         since: The first moment of that time, or None.
         until: The moment before which it ends, or None.
         repeats: Whether the time is of every year, as a month is without a year.
+        when: Whether it asks for a time.
         unread: The words about a time that were not read.
     """
 
@@ -106,28 +119,31 @@ class Reading:
     since: datetime | None = None
     until: datetime | None = None
     repeats: bool = False
+    when: bool = False
     unread: str = ""
 
     def __str__(self) -> str:
         ends = [f"{at:%Y-%m-%d}" if at else "…" for at in (self.since, self.until)]
         span = "every year" if self.repeats else " to before ".join(ends)
-        parts = {"speaker": self.speaker, "time": self.time and f"{self.time} ({span})"}
-        parts |= {"not read": self.unread}
+        parts = {
+            "speaker": self.speaker,
+            "time": self.time and f"{self.time} ({span})",
+            "asked for": "a time" if self.when else "",
+            "not read": self.unread,
+        }
         return "; ".join(f"{name}: {text}" for name, text in parts.items() if text)
 
     def includes(self, moments: NDArray[np.datetime64]) -> NDArray[np.bool_]:
         """Return which of N moments (N,) are of the time."""
         since, until = self.since or datetime.min, self.until or datetime.max
-        years = range(1)
-        if self.repeats and not np.isnat(moments).all():
-            ends = np.array([np.fmin.reduce(moments), np.fmax.reduce(moments)])
-            first, last = ends.astype("datetime64[Y]").astype(int) + 1970 - since.year
-            years = range(first, last + 1)
-        included = np.zeros(len(moments), dtype=bool)
-        for year in years:
-            shift = relativedelta(years=year)
-            begin, end = (np.datetime64(at + shift, "s") for at in (since, until))
-            included |= (moments >= begin) & (moments < end)
+        included: NDArray[np.bool_] = (moments >= np.datetime64(since, "s")) & (
+            moments < np.datetime64(until, "s")
+        )
+        if self.repeats:
+            months = moments.astype("datetime64[M]")
+            included = (months.astype(int) % 12 == since.month - 1) & ~np.isnat(moments)
+            if since + _LONG["day"] == until:
+                included &= (moments - months).astype("timedelta64[D]").astype(int) == since.day - 1
         return included
 
 
@@ -147,10 +163,12 @@ def read_query(query: str, names: Collection[str], now: datetime) -> Reading:
         if words.lower() not in called
     ]  # June may be a person
     unread = [match[0] for match in _UNREAD.finditer(query)]
+    when = bool(_WHEN.match(query))
     if len(times) != 1:  # of several, none is meant alone
-        return Reading(speaker, unread=", ".join([*unread, *(words for words, _ in times)]))
+        unread += [words for words, _ in times]
+        return Reading(speaker, when=when, unread=", ".join(unread))
     words, (since, until, repeats) = times[0]
-    return Reading(speaker, words, since, until, repeats, ", ".join(unread))
+    return Reading(speaker, words, since, until, repeats, when, ", ".join(unread))
 
 
 def asked_speaker(query: str, names: Collection[str]) -> str:
@@ -183,12 +201,11 @@ def _times(query: str, now: datetime) -> Iterator[tuple[str, tuple[Any, Any, boo
     free = query
     for form in _FORMS:
         for match in form.finditer(free):
-            parts = {name: text for name, text in match.groupdict().items() if text}
+            parts = {name: text.lower() for name, text in match.groupdict().items() if text}
             free = free.replace(match[0], "\0" * len(match[0]), 1)
-            bound = parts.pop("bound", "").lower()
+            bound = parts.pop("bound", "")
             try:
-                span = _span({name: text.lower() for name, text in parts.items()}, now)
-                bounded = _bounded(bound, span, now)
+                bounded = _bounded(bound, _span(parts, now), now)
             except (ValueError, OverflowError):  # such as 31 June
                 continue
             yield match[0], bounded
@@ -223,10 +240,8 @@ def _span(parts: Mapping[str, str], now: datetime) -> Span:
 
 def _counted(parts: Mapping[str, str], today: datetime, now: datetime) -> Span:
     """Return the span some days, weeks, months or years ago, or the one from then until now."""
-    unit, words = parts["unit"], parts.get("count", "one")
+    unit, words = parts["unit"], parts.get("count") or parts["which"]
     count = int(words) if words.isdigit() else _NUMBERS[words]
-    if parts.get("which") == "this":
-        count = 0
     first = today - count * _LONG[unit]
     if "within" in parts:
         return first, now + relativedelta(seconds=1), False

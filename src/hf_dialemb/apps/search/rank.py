@@ -94,10 +94,9 @@ def rank_pool(
 def _check_roles(marks: Sequence[int], dialogues: Sequence[Dialogue]) -> None:
     known = ROLES[: len(marks) - 1]  # the last mark is that of a response
     for number, dialogue in enumerate(dialogues, 1):
-        unknown = [role for role in dialogue.roles if role not in known]
-        if unknown:
+        if unknown := set(dialogue.roles).difference(known):
             raise InputError(
-                f"context {dialogue.id or number}: got the role {unknown[0]}, expected one of "
+                f"context {dialogue.id or number}: got the role {min(unknown)}, expected one of "
                 f"{', '.join(known)}, for which the model has a mark; merge speakers"
             )
 

@@ -1,7 +1,5 @@
 """Search: the turns, or the dialogues, of a file or of objects that answer a text."""
 
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import version
@@ -14,7 +12,7 @@ from ...data import load_dialogues
 from ...dialogue import Dialogue
 from ...encoders import Encoder
 from ...encoders.specs import trained_encoder
-from ...hashing import sha256
+from ...hashing import json_key, sha256
 from .hits import Hits
 from .turn_index import TurnIndex
 
@@ -45,9 +43,10 @@ def kept_index(path: Path, encoder: str | Encoder, **reading: Any) -> TurnIndex:
     It lies in the cache folder of Hugging Face, under the digest of the file and all that decides
     what an index holds.
     """
-    decides = [sha256(path), trained_encoder(encoder).fingerprint, version("hf-dialemb")]
-    name = hashlib.sha256(json.dumps([*decides, reading], sort_keys=True).encode()).hexdigest()
-    folder = Path(HF_HOME) / "hf_dialemb" / f"{name[:32]}.memory"
+    key = json_key(
+        [sha256(path), trained_encoder(encoder).fingerprint, version("hf-dialemb"), reading]
+    )
+    folder = Path(HF_HOME) / "hf_dialemb" / f"{key[:32]}.memory"
     if not folder.exists():
         index_of(load_dialogues(path, **reading), encoder).save(folder)
     return TurnIndex(folder, encoder)

@@ -15,8 +15,7 @@ from ...encoders import Encoder, load_encoder
 from ...encoders.specs import EncoderSpec, trained_encoder
 from ...errors import InputError
 from ...methods.sessions import parted, spoken
-from .scope import in_utc
-from .turn_store import TurnStore
+from .turn_store import TurnStore, in_utc
 from .word_index import WordIndex, words_of
 
 AGAIN, READ = 4, 8
@@ -28,14 +27,18 @@ As many more are read with them.
 NEAR = 64
 """How many turns on either side of one that was changed or deleted are embedded again."""
 
-_TURN = "role, text, speaker, time"
-
-
 HELD = np.dtype(
-    [("before", np.int64), ("alive", np.bool_), ("speaker", np.int64), ("moment", "datetime64[s]")]
+    [
+        ("before", np.int64),
+        ("alive", np.bool_),
+        ("asks", np.bool_),
+        ("speaker", np.int64),
+        ("moment", "datetime64[s]"),
+    ]
 )
 """What is held of a turn beside its vector: the row before it in its session or -1, whether it was
-not deleted, the place of its speaker among all, and when it was said."""
+not deleted, whether it ends in a question, the place of its speaker among all, and when it was
+said."""
 
 
 class StoredTurns:
@@ -51,11 +54,6 @@ class StoredTurns:
             InputError: The store is of another encoder, or none could load the encoder later.
         """
         self.path = folder
-        if folder and source is not None and not record_of(source):
-            raise InputError(
-                "encoder: got a model in memory, which none could load later; give its folder or "
-                "Hub id"
-            )
         self._store, self._lock = TurnStore(folder), RLock()
         known = self._store.record
         self._source = source or trained_encoder(known["model"], **known["options"])
@@ -87,34 +85,31 @@ class StoredTurns:
             return
         record = self._store.record
         if record != self._record:
-            own = self._record.get("model")
             raise InputError(
-                f"index {self.path}: is of {record.get('model')} as it was, got {own}; embed it "
-                f"anew with dialemb index --output {self.path} --model {own} --reembed"
+                f"index {self.path}: is of {record['model']} as it was, no other; embed it anew"
+                f" with dialemb index --output {self.path} --model {self._record['model']}"
+                " --reembed"
             )
         fresh = self._store(
-            'SELECT "row", words, speaker, time, before, vector FROM turns WHERE version > ? '
-            'ORDER BY "row"',
+            'SELECT "row", words, speaker, time, before, vector, ifnull(substr(trim(text), -1) IN'
+            " ('?', '？', '؟'), 0) FROM turns WHERE version > ? ORDER BY \"row\"",
             self._version,
         )
-        rows, words, speakers, times, before, vectors = zip(*fresh, strict=True)
+        rows, words, speakers, times, before, vectors, asks = zip(*fresh, strict=True)
         read = np.frombuffer(b"".join(filter(None, vectors)), dtype=np.float16)
         alive = np.array([vector is not None for vector in vectors])
         self._count = max(self._count, rows[-1] + 1)
         width = self._vectors.shape[1] or len(read) // max(1, alive.sum())
         if self._count > len(self._held) or not self._vectors.size:
             self._held = np.resize(self._held, 2 * self._count)
-            grown = np.zeros((2 * self._count, width), dtype=np.float32)
-            grown[: len(self._vectors), : self._vectors.shape[1]] = self._vectors
-            self._vectors = grown
+            self._vectors = np.resize(self._vectors, (2 * self._count, width))
         own = np.array(rows)
         self._vectors[own[alive]] = read.reshape(alive.sum(), -1) if alive.any() else 0
-        for name, text, row in zip(speakers, words, rows, strict=True):
-            self._speakers.setdefault(name, len(self._speakers))
+        for row, text in zip(rows, words, strict=True):
             self._words.put(row, text)
-        by = [self._speakers[name] for name in speakers]
+        by = [self._speakers.setdefault(name, len(self._speakers)) for name in speakers]
         moments = np.array(times, "datetime64[s]")  # an empty text is not a time
-        self._held[own] = np.rec.fromarrays([before, alive, by, moments], dtype=HELD)
+        self._held[own] = np.rec.fromarrays([before, alive, asks, by, moments], dtype=HELD)
         self._version = version
 
     def _new(
@@ -198,7 +193,7 @@ class StoredTurns:
 
     def _read_again(self, number: int, place: int, near: int, version: int, new: int = 0) -> None:
         """Embed the turns near a place of a dialogue, as they read now, and new ones there."""
-        select = f'SELECT "row", {_TURN} FROM turns WHERE dialogue = ? AND turn '
+        select = 'SELECT "row", role, text, speaker, time FROM turns WHERE dialogue = ? AND turn '
         earlier = self._store(
             f"{select} < ? ORDER BY turn DESC LIMIT ?", number, place, near + READ
         )
@@ -234,11 +229,21 @@ class StoredTurns:
             f" WHERE {chosen}",
             *(version, listed),
         )
-        last = (-1, -1)
-        for number, place in gone:
-            if number != last[0] or place > last[1] + 1:  # of those in a row, once
+        for earlier, (number, place) in zip([None, *gone], gone, strict=False):
+            if earlier != (number, place - 1):  # of those in a row, once
                 self._read_again(number, place, NEAR, version)
-            last = (number, place)
+
+
+def named(encoder: Any, folder: Path | None) -> EncoderSpec | Encoder:
+    """Look an encoder up, without loading one that has a name, which it needs in a folder."""
+    source: EncoderSpec | Encoder = trained_encoder(
+        str(encoder) if isinstance(encoder, str | Path) else load_encoder(encoder)
+    )
+    if folder and not record_of(source):
+        raise InputError(
+            "encoder: got a model in memory, which none could load later; give its folder or Hub id"
+        )
+    return source
 
 
 def record_of(source: EncoderSpec | Encoder) -> dict[str, Any]:

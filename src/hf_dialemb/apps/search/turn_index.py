@@ -12,19 +12,26 @@ from numpy.typing import NDArray
 
 from ...data.loading import load_all, load_dialogues
 from ...dialogue import Dialogue, Turn
-from ...encoders import Encoder, load_encoder
-from ...encoders.specs import EncoderSpec, trained_encoder
 from ...errors import InputError
 from ...methods.sessions import spoken
 from ...metrics.vectors import unit
 from ...storage.files import working_folder
 from .confidence import evidence, probabilities
 from .hits import Hit, Hits, check_top
-from .query_reading import read_query
-from .scope import chosen_rows, in_utc
-from .stored_turns import AGAIN, NEAR, StoredTurns, record_of, turn_of
-from .turn_scores import SPEAKER, TIME, Scored, Scores, standard, with_beside
-from .turn_store import FILE, FORGET
+from .query_reading import TIME_WORDS, read_query
+from .stored_turns import AGAIN, NEAR, StoredTurns, named, record_of, turn_of
+from .turn_scores import (
+    ASKS,
+    SPEAKER,
+    TIME,
+    WHEN,
+    Scored,
+    Scores,
+    standard,
+    with_beside,
+    with_session,
+)
+from .turn_store import FILE, FORGET, chosen_rows, in_utc
 from .word_index import shared, words_of
 
 BATCH = 1_000
@@ -58,10 +65,12 @@ class TurnIndex(StoredTurns):
         folder = Path(path).expanduser().resolve() if isinstance(path, str | Path) else None
         if encoder is None and not (folder and (folder / FILE).is_file()):
             if path is None or (folder and folder.suffix):
-                made_by = f"make one with dialemb index FILE --output {path}, or name an encoder"
-                raise InputError(f"index {path}: no such index; {made_by}")
+                raise InputError(
+                    f"index {path}: no such index; make one with dialemb index FILE --output {path}"
+                    ", or name an encoder"
+                )
             encoder, folder = path, None
-        super().__init__(folder, None if encoder is None else _looked_up(encoder))
+        super().__init__(folder, None if encoder is None else named(encoder, folder))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -72,8 +81,10 @@ class TurnIndex(StoredTurns):
         """Write the index into a new folder, whole or not at all."""
         output = Path(path).expanduser().resolve()
         if output.exists() or not self._record:
-            wanted = "a new folder, and an encoder that has a name"
-            raise InputError(f"index {path}: got one that exists or none, expected {wanted}")
+            raise InputError(
+                f"index {path}: got one that exists or none, expected a new folder, and an encoder "
+                "that has a name"
+            )
         with self._lock, working_folder(output) as folder:
             self._store("VACUUM INTO ?", str(folder / FILE))
             folder.replace(output)
@@ -99,8 +110,9 @@ class TurnIndex(StoredTurns):
             InputError: Two have one id, or a time is none.
         """
         if not isinstance(dialogues, Iterator):
-            read = load_dialogues(dialogues, **reading) if reading else load_all(dialogues)
-            dialogues = iter(read)
+            dialogues = iter(
+                load_dialogues(dialogues, **reading) if reading else load_all(dialogues)
+            )
         count = 0
         with self._lock:
             new = self._new(dialogues, user)
@@ -166,13 +178,10 @@ class TurnIndex(StoredTurns):
 
     def reembed(self, encoder: Any) -> None:
         """Embed all turns with another encoder, from the texts that are stored."""
-        source = _looked_up(encoder)
-        record = record_of(source)
-        if self.path and not record:
-            raise InputError("encoder: got a model in memory, expected its folder or Hub id")
+        source = named(encoder, self.path)
         with self._lock, self._store.at_once() as version:
-            self._source, self._record = source, record
-            self._store.write_record(record)
+            self._source, self._record = source, record_of(source)
+            self._store.write_record(self._record)
             for number, count in self._store(
                 "SELECT dialogue, count(*) FROM turns WHERE dialogue NOT NULL GROUP BY dialogue"
             ):
@@ -218,14 +227,13 @@ class TurnIndex(StoredTurns):
             rows = self._best(scored.total, min(top, int(of.sum())), whole)
             known = evidence(query, rows, scored, self._words)
             chances = probabilities(known, self.encoder.name, needed=at_least > 0)
-            return Hits(
-                (
-                    self._hit(row, scored, chance, query)
-                    for row, chance in zip(rows, chances, strict=True)
-                    if chance is None or chance >= at_least
-                ),
-                scored.reading,
+            hits = Hits(
+                self._hit(row, scored, chance, query)
+                for row, chance in zip(rows, chances, strict=True)
+                if chance is None or chance >= at_least
             )
+            hits.read_as = scored.reading
+            return hits
 
     def scored(
         self,
@@ -248,12 +256,15 @@ class TurnIndex(StoredTurns):
             before = np.ascontiguousarray(held["before"])
             words = with_beside(bm25, before)
             meaning = standard(cosines, of)
-            total = meaning + words + SPEAKER * spoken_by
+            beside = words + SPEAKER * spoken_by - ASKS * held["asks"]
             if reading.time:
-                total += TIME * reading.includes(held["moment"])
-            # rounded, so that ties do not hang on the order of sums
-            total = np.where(of, np.round(total, 5), -np.inf)
-            return Scored(of, before, cosines, meaning, bm25, words, total, spoken_by, reading)
+                beside += TIME * reading.includes(held["moment"])
+            if reading.when:
+                beside += WHEN * self._words.having(TIME_WORDS)
+            total = with_session(np.where(of, meaning + beside, -np.inf), before)
+            return Scored(
+                of, before, cosines, meaning, bm25, words, beside, total, spoken_by, reading
+            )
 
     def _chosen(self, scope: Mapping[str, Any]) -> NDArray[np.bool_]:
         """Return which turns a search may find, (N,)."""
@@ -309,14 +320,6 @@ class TurnIndex(StoredTurns):
             before=_line(before),
             after=_line(after),
         )
-
-
-def _looked_up(encoder: Any) -> EncoderSpec | Encoder:
-    """Look an encoder up without loading it, if it has a name."""
-    spec: EncoderSpec | Encoder = trained_encoder(
-        str(encoder) if isinstance(encoder, str | Path) else load_encoder(encoder)
-    )
-    return spec
 
 
 def _line(rows: Sequence[Any]) -> str:

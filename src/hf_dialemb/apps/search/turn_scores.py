@@ -1,4 +1,4 @@
-"""Score turns for a query: by meaning, by words, and by the speaker and time that it names."""
+"""Score turns for a query: by meaning and words, by who said them, when, and beside what."""
 
 from typing import NamedTuple
 
@@ -7,12 +7,17 @@ from numpy.typing import NDArray
 
 from .query_reading import Reading
 
-WORDS, SPEAKER, TIME = 0.4, 1.0, 1.0
+WORDS, SPEAKER, TIME = 0.4, 1.5, 1.0
 """What BM25, a speaker whom the query names, and a time that it names count for beside the standard
 score of cosines.
 
 They were chosen on LoCoMo (dev), as were the next ones. BM25 stays as it is: its standard score
 grows with the number of turns, and then hides the cosines.
+"""
+
+ASKS, WHEN, SESSION = 0.5, 1.0, 0.2
+"""What a turn loses that ends in a question, what it gains for a word of a time if the query asks
+when, and the share that it gets of its session's best score.
 """
 
 WORDS_BEFORE, WORDS_AFTER = 0.3, 0.1
@@ -30,7 +35,8 @@ class Scored(NamedTuple):
     meaning: Scores  # their standard scores
     bm25: Scores  # BM25
     words: Scores  # what the words add
-    total: Scores  # with speaker and time; minus infinity for turns that are not there
+    beside: Scores  # what all but the cosine adds
+    total: Scores  # with the session; minus infinity for turns that are not there
     spoken: NDArray[np.bool_]  # by the speaker whom the query names
     reading: Reading
 
@@ -56,3 +62,17 @@ def with_beside(words: Scores, before: NDArray[np.int_]) -> Scores:
     later = np.flatnonzero(follows & (words > 0))
     scores[before[later]] += WORDS_AFTER * words[later]  # a turn is before one other at most
     return WORDS * scores
+
+
+def with_session(scores: Scores, before: NDArray[np.int_]) -> Scores:
+    """Add to the scores of turns (N,) a share of the best of their session.
+
+    ``before`` has the row of the turn before each in its session, or -1, (N,). Scores are rounded,
+    so that ties do not hang on the order of sums.
+    """
+    first = np.where(before < 0, np.arange(len(before)), before)
+    while ((earlier := first[first]) != first).any():
+        first = earlier
+    best = np.full(len(scores), -np.inf)
+    np.maximum.at(best, first, scores)
+    return np.round(scores + SESSION * best[first], 5)

@@ -1,15 +1,20 @@
 """Turns in an SQLite database, in a folder or in memory.
 
 A transaction that ends is on the disk; one that is killed never was. What is deleted is
-overwritten.
+overwritten. Turns are chosen by whose they are, who said them and when, and by what is known of
+their dialogues.
 """
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ...errors import InputError
 
@@ -45,6 +50,13 @@ CREATE TRIGGER IF NOT EXISTS turn_changed AFTER UPDATE OF text ON turns BEGIN
 END;
 COMMIT;
 """
+
+_COLUMNS = {
+    "user": "dialogues.user",
+    "dialogue": "dialogues.id",
+    **{name: f'turns."{name}"' for name in ("row", "turn", "role", "speaker")},
+}
+_BOUNDS = {"since": ">=", "until": "<="}
 
 
 class TurnStore:
@@ -115,10 +127,75 @@ class TurnStore:
     @property
     def record(self) -> dict[str, Any]:
         """What is recorded of the index; empty for a new one."""
-        values = self("SELECT value FROM record")
-        return json.loads(values[0][0]) if values else {}
+        return next((json.loads(value) for (value,) in self("SELECT value FROM record")), {})
 
     def write_record(self, record: dict[str, Any]) -> None:
         """Record something of the index, in place of what was recorded."""
         self("DELETE FROM record")
         self("INSERT INTO record VALUES (?)", json.dumps(record))
+
+
+def chosen_rows(store: TurnStore, scope: Mapping[str, Any]) -> NDArray[np.int64]:
+    """Return the rows of the turns that have all values of a scope.
+
+    Args:
+        store: The turns.
+        scope: Values by ``row``, ``user``, ``dialogue``, ``turn``, ``role``, ``speaker``,
+            ``since``, ``until`` or a name of metadata; a list stands for any of its values.
+
+    Raises:
+        InputError: A name or a time is unknown.
+    """
+    conditions = ["TRUE"]
+    values: list[Any] = []
+    for name, value in scope.items():
+        if name in _BOUNDS:
+            conditions.append(f"turns.time <> '' AND turns.time {_BOUNDS[name]} ?")
+            values.append(_moment(name, value))
+            continue
+        expression = _COLUMNS.get(name)
+        if expression is None:
+            expression = "json_extract(dialogues.metadata, ?)"
+            values.append(_path(store, name))
+        listed = list(value) if isinstance(value, list | tuple | set) else [value]
+        conditions.append(f"{expression} IN ({', '.join('?' * len(listed))})")
+        values += [float(item) if isinstance(item, int) else item for item in listed]
+    rows = store(
+        'SELECT "row" FROM turns JOIN dialogues ON number = dialogue'
+        f" WHERE {' AND '.join(conditions)}",
+        *values,
+    )
+    return np.fromiter((row for (row,) in rows), np.int64, len(rows))
+
+
+def in_utc(time: str, of: str) -> str:
+    """Return a time in ISO 8601 as it is stored: in UTC, if its offset is known."""
+    try:
+        moment = datetime.fromisoformat(time) if time else None
+        if moment and moment.tzinfo:
+            moment = moment.astimezone(UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError):
+        raise InputError(
+            f"{of}: got {time!r}, expected a time of the years 1 to 9999 in UTC, such as "
+            "2026-01-31T14:05:00; correct it"
+        ) from None
+    return moment.isoformat() if moment else ""
+
+
+def _path(store: TurnStore, name: str) -> str:
+    """Return where a name of metadata stands in their JSON."""
+    names = [key for (key,) in store("SELECT DISTINCT key FROM dialogues, json_each(metadata)")]
+    if name not in names:
+        raise InputError(
+            f"scope: got {name!r}, expected one of {', '.join([*_COLUMNS, *_BOUNDS, *names])}"
+        )
+    return f"$.{json.dumps(name, ensure_ascii=False)}"
+
+
+def _moment(name: str, value: Any) -> str:
+    """Return the time that turns are compared with; a date ends with its day."""
+    written = value.isoformat() if isinstance(value, date) else value
+    if not isinstance(written, str):
+        raise InputError(f"{name}: got {value!r}, expected a date or a datetime of Python's")
+    is_day = len(written) <= len("2026-01-31")
+    return in_utc(written + "T23:59:59.999999" * (is_day and name == "until"), name)

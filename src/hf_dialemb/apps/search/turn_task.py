@@ -21,7 +21,7 @@ from ...methods.sessions import Question, questions_of, spoken
 from ...metrics.ndcg import DECIMALS, ndcg
 from ...metrics.vectors import expected_share, reciprocal_rank, unit
 from .turn_index import TurnIndex
-from .turn_scores import Scores, standard
+from .turn_scores import Scores, standard, with_session
 
 NAME = "turn-retrieval"
 RANKS = 10
@@ -56,16 +56,21 @@ def load_questions(part: CorpusPart) -> Problem:
         figures: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
         for key, questions in asked.items():
             for setting, question, scores in _scored(encoder, dialogues[key], questions):
-                for metric, value in _figures(scores, question.turns).items():
+                for metric, value in figures_of(scores, question.turns).items():
                     figures[metric, setting].append(value)
         return [
             item_percentage(NAME, metric, setting, values)
             for (metric, setting), values in figures.items()
         ]
 
-    sizes = {"questions": len(kept), "conversations": len(asked), "ranks": RANKS}
     return Problem(
-        {**sizes, "turns": sum(len(dialogue.turns) for dialogue in dialogues.values())}, measure
+        {
+            "questions": len(kept),
+            "conversations": len(asked),
+            "ranks": RANKS,
+            "turns": sum(len(dialogue.turns) for dialogue in dialogues.values()),
+        },
+        measure,
     )
 
 
@@ -78,23 +83,23 @@ def _scored(
     """
     asked = sorted(questions, key=lambda question: question.before)
     index = TurnIndex(encoder=encoder)
-    index.add_turns(dialogue.turns[: asked[0].before])
     alone = unit(encoder.encode_document([spoken(turn) for turn in dialogue.turns]))
     vectors = unit(encoder.encode_query([question.text for question in asked]))
     for question, vector in zip(asked, vectors, strict=True):
         if question.before > len(index):
             index.add_turns(dialogue.turns[len(index) : question.before])
         scored = index.scored(question.text, vector)
-        beside = scored.total - scored.meaning
         by_itself = (alone[: question.before] @ vector).astype(np.float64)
+        with_words = with_session(standard(by_itself) + scored.beside, scored.before)
         yield "alone", question, by_itself
         yield "surroundings", question, scored.cosines
         yield "words", question, scored.bm25
-        yield "alone and words", question, standard(by_itself) + beside
+        yield "alone and words", question, with_words
         yield "", question, scored.total
 
 
-def _figures(scores: Scores, turns: Sequence[int]) -> dict[str, float]:
+def figures_of(scores: Scores, turns: Sequence[int]) -> dict[str, float]:
+    """Return nDCG and recall at `RANKS`, and the reciprocal rank, of the scores of N turns (N,)."""
     relevant = np.isin(np.arange(len(scores)), turns)
     rounded = scores.round(DECIMALS)  # as nDCG's: equal vectors tie, however a product was summed
     return {

@@ -6,6 +6,7 @@ BM25, over texts that are added, changed and taken out as they come.
 import re
 from array import array
 from collections import defaultdict
+from collections.abc import Iterable
 from functools import lru_cache
 
 import numpy as np
@@ -76,9 +77,12 @@ class WordIndex:
         """Return the words of a text."""
         return self._texts[row].split()
 
-    def has(self, word: str, of: NDArray[np.bool_]) -> bool:
-        """Return whether a text of a mask (N,) has a word."""
-        return word in self._rows and bool(of[np.array(self._rows[word])].any())
+    def having(self, words: Iterable[str]) -> NDArray[np.bool_]:
+        """Return which of N texts have one of some words, (N,)."""
+        there = np.zeros(len(self._texts), dtype=bool)
+        for word in words:
+            there[np.array(self._rows.get(word, ()), dtype=np.int64)] = True
+        return there
 
     def scores(self, query: str, of: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Score all N texts as if there were only those of a mask (N,); all others have 0."""
