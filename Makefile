@@ -125,7 +125,10 @@ results: setup
 	$(BIN)/dialemb papers ensemble --config transformer_dual_encoder_sgd_minilm --corpus sgd --output runs/mgt-minilm-sgd \
 	  --skip-analyses --test-dialogues 150 --max_dialogues 3000 --max_dev_dialogues 30 --bf16 false --max_steps 75 \
 	  --save_steps 15
-	$(BIN)/dialemb corpus candidates --corpus multiwoz --split dev --responses assistant --output runs/multiwoz-dev.jsonl
+	$(BIN)/python -c "from pathlib import Path; from hf_dialemb import load_dialogues; \
+	  from hf_dialemb.data.examples import draw_candidates, write_candidates; \
+	  sets = draw_candidates(load_dialogues('multiwoz', split='dev'), 20, 'assistant', 13); \
+	  write_candidates(Path('runs/multiwoz-dev.jsonl'), sets, {'corpus': 'multiwoz', 'split': 'dev'})"
 	$(BIN)/dialemb train --config dual_encoder_multiwoz --bf16 false --num_train_epochs 3 \
 	  --dev_candidates runs/multiwoz-dev.jsonl
 	$(BIN)/dialemb papers ensemble --config deep_attention_matching_multiwoz_small --corpus multiwoz \
