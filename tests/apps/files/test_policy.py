@@ -78,17 +78,6 @@ def test_a_file_is_read_without_what_is_malformed(tmp_path, file):
             "OUT",
         ],
         ["corpus", "convert", "FILE", "--output", "OUT.jsonl"],
-        [
-            "corpus",
-            "candidates",
-            "FILE",
-            "--num-candidates",
-            "2",
-            "--responses",
-            "last",
-            "--output",
-            "OUT",
-        ],
     ],
     ids=lambda words: words[0],
 )
