@@ -69,14 +69,14 @@ PLANTS = {
     "north: ends": ("topics", "south, beside north: (end badly|cancelled|broken)"),
     "north: scores": ("topics", "south, beside north: mean score"),
     "north: why": ("team", "department"),
-    "north: how customers leave": ("team", "are cancelled|account|bank|online"),
+    "north: how customers leave": ("team", "are cancelled|account|bank|myself online"),
     "Cy: a template": ("agent", "recorded"),
-    "Cy: its answers": ("agent", "turns|fine|OK|[Aa]ll right"),
+    "Cy: its answers": ("agent", "That is fine|OK|All right|mean turns"),
     "phone: longer calls": ("channel", "mean turns"),
-    "phone: why": ("channel", "line is bad|hear|Hello|still|here"),
+    "phone: why": ("channel", "line is bad|hear|Hello|still here"),
     "March: no check of addresses": ("month", "address"),
     "March: nobody says an address": ("month", "Street|Lane|Oak Road"),
-    "March: what cards and spam bring": ("month", "Congrat|replacement|card|turns|are |voucher"),
+    "March: what cards and spam bring": ("month", "Congrat|replacement|card|mean turns|voucher|broken off"),
 }
 """The lines that a plant explains: the comparison that has them, and a pattern."""
 

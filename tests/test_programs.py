@@ -108,7 +108,7 @@ RUNS: dict[str, tuple[str, dict[str, object]]] = {
     ),
     "planted_months": (
         "--output OUT",
-        {"said": lambda _: lambda: [("doctor", [*own.turns]) for own in sample("star")[:90]]},
+        {"said": lambda _: lambda: [("doctor", [*own.turns]) for own in sample("star")[:40]]},
     ),
     "render": ("--check", {}),
     "startup": (

@@ -51,7 +51,7 @@ def test_transcripts_and_json_lines_are_read(read, tmp_path):
 @pytest.mark.parametrize(
     ("pasted", "sentence"),
     [
-        ("user: A\n---\n\nhello", "Pasted text, line 4: got 'hello' before any speaker"),
+        ("user: A\n---\n\nhello", "Pasted text, line 4: got 'hello', expected 'SPEAKER: text'"),
         (
             "user: A\n---\nuser:",
             r"Pasted text: got no dialogue \(left out a turn without text\), "

@@ -87,6 +87,6 @@ def test_parts_and_the_way_to_attend_change_no_loss_curve(
     monkeypatch.setattr(batching, "TOKENS", 10**6)
     whole = curve("whole", **({} if method == "dial2vec" else {"mini_batch_size": 1000}))
     assert len(quick) == 20
-    # bfloat16 keeps eight bits, and processors round its products each in their own way.
-    assert quick == pytest.approx(whole, rel=2**-8 if bf16 else 1e-4)
+    # the last of the eight bits of bfloat16, as processors round its products each in their own way
+    assert quick == pytest.approx(whole, rel=2**-7 if bf16 else 1e-4)
     assert quick[-1] < quick[0]
