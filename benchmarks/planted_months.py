@@ -76,7 +76,10 @@ PLANTS = {
     "phone: why": ("channel", "line is bad|hear|Hello|still here"),
     "March: no check of addresses": ("month", "address"),
     "March: nobody says an address": ("month", "Street|Lane|Oak Road"),
-    "March: what cards and spam bring": ("month", "Congrat|replacement|card|mean turns|voucher|broken off"),
+    "March: what cards and spam bring": (
+        "month",
+        "Congrat|replacement|card|mean turns|voucher|broken off",
+    ),
 }
 """The lines that a plant explains: the comparison that has them, and a pattern."""
 
