@@ -147,6 +147,7 @@ def test_one_late_turn_is_found_among_many_nearer_ones(tmp_path):
         (lambda index: index.search("a", tema="x"), "got 'tema', expected one of user, dialogue"),
         (lambda index: index.search("a", since=3), "since: got 3, expected a date"),
         (lambda index: index.search(" "), "query: got no text"),
+        (lambda index: index.search("caf\udce9"), "query: got no text in UTF-8"),
         (lambda index: index.search("a", 0), "top: got 0"),
         (lambda index: index.delete(), "delete: got no condition"),
         (lambda index: index.add([dialogue("z", "1"), dialogue("z", "2")]), "got 'z' twice"),

@@ -36,7 +36,6 @@ _FLAGS = {  # booleans that say who speaks: what is said where they are true, an
 }
 _EMPTY: tuple[Any, ...] = (None, "", [], {})
 _OPAQUE = re.compile(r"[\W\d]*|[0-9a-fA-F-]{16,}|\S*\d{5,}\S*")
-_ADDRESS = re.compile(r"\S+(://|@)\S+")
 _CHANNEL = re.compile(r"(.*/)?(media_?)?channel(_?(tag|label|index))?", re.IGNORECASE)
 _LINE = re.compile(r"(?:^|\n|<br\s*/?>|</p>)[^\S\n]*(?:\([^()]*\) )?[^\s:：<][^:：\n<]{0,39}[:：]")
 EARLIER = re.compile(
@@ -250,7 +249,7 @@ def is_whole(text: str) -> bool:
 
 
 def _is_address(value: Any) -> bool:
-    return isinstance(value, str) and _ADDRESS.fullmatch(value) is not None
+    return isinstance(value, str) and bool(re.fullmatch(r"\S+(://|@)\S+", value))
 
 
 def _is_opaque(value: Any) -> bool:

@@ -1,6 +1,7 @@
 """Remember what was said, in a folder or in memory, and find it by its words and its meaning."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
@@ -217,8 +218,8 @@ class TurnIndex(StoredTurns):
             InputError: A condition names what no dialogue has.
         """
         check_top(top)
-        if not isinstance(query, str) or not query.strip():
-            raise InputError("query: got no text, expected some words")
+        if not isinstance(query, str) or re.search(r"^\s*$|[\ud800-\udfff]", query):
+            raise InputError("query: got no text in UTF-8, expected some words")
         with self._lock, self._store.at_once("BEGIN"):
             of = self._chosen(scope)
             if not of.any():
