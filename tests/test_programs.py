@@ -125,6 +125,7 @@ RUNS: dict[str, tuple[str, dict[str, object]]] = {
         {"load_dialogues": samples},
     ),
     "turn_scale": ("--sizes 300 --output OUT", {"CORPUS": "sample", "answer_of": here}),
+    "uncertainty": ("--output OUT", {"DRAWS": 40}),
     "unseen_topics": ("--output OUT", {"CORPORA": ("sample",), "MOST": 16}),
     "utterance_step": ("--small --only dse --steps 1 --precision float32 --output OUT", {}),
 }
