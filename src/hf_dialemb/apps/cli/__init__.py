@@ -29,9 +29,6 @@ _COMMANDS = (
 _GROUPS = {"model": "write the card of a model", "corpus": "corpora and your own conversations"}
 """The groups of commands; names of two words in no group are commands themselves."""
 
-_SPINS = "4000"
-"""Times that a waiting thread looks for work before it sleeps: some tens of microseconds in all."""
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return the exit code."""
@@ -61,6 +58,8 @@ def _of_libraries(error: Exception) -> str:
     text = str(error)
     if isinstance(error, MemoryError) or "t allocate memory" in text or "out of memory" in text:
         return "there is not enough memory; give fewer or shorter dialogues"
+    if isinstance(error, UnicodeEncodeError):
+        return "I/O: got half a character (a lone surrogate), which no file can hold; remove it"
     if isinstance(error, ModuleNotFoundError):
         return f'the package {error.name} is missing; pip install "hf-dialemb[apps]"'
     if number := re.search(r"\(os error (\d+)\)", text):  # raised by a library in Rust
@@ -77,8 +76,11 @@ def _run(words: list[str]) -> None:
         words = [" ".join(words[:2]), *words[2:]]
     options, rest = make_parser().parse_known_args(words)
     if rest and not getattr(options, "takes_settings", False):
-        known = (f"--{name.replace('_', '-')}" for name in vars(options))
-        raise unknown_argument(rest[0], f"dialemb {options.command}", known)
+        raise unknown_argument(
+            rest[0],
+            f"dialemb {options.command}",
+            (f"--{name.replace('_', '-')}" for name in vars(options)),
+        )
     options.rest = rest
     for name, value in vars(options).items():
         if not name.startswith(("output", "query")):  # an output may well be a device
@@ -128,9 +130,9 @@ def _let_waiting_threads_sleep() -> None:
     same, bit for bit.
 
     Threads that sleep at once wake late: on an idle machine, a step of many short products then
-    takes up to half as long again. `_SPINS` cost it a twentieth; beside a busy process, it keeps
-    two fifths of its rate.
+    takes up to half as long again. 4,000 looks for work, some tens of microseconds, cost it a
+    twentieth; beside a busy process, it keeps two fifths of its rate.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
-        os.environ.setdefault("GOMP_SPINCOUNT", _SPINS)
+        os.environ.setdefault("GOMP_SPINCOUNT", "4000")
         os.environ.setdefault("KMP_BLOCKTIME", "0")
