@@ -163,8 +163,9 @@ def _compare(options: argparse.Namespace) -> None:
     from ..flow.flow_folder import PAGE
 
     check_writable(options.output / PAGE, options.flow / PAGE, options.input)
-    given = loaded(options, options.input), options.output, _name(options), options.by
-    for line in compare_with(options.flow, *given):
+    for line in compare_with(
+        options.flow, loaded(options, options.input), options.output, _name(options), options.by
+    ):
         say(line)
 
 

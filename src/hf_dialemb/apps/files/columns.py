@@ -24,7 +24,7 @@ SAY = (
 
 
 def pairs_of(
-    option: str, text: str | None, expected: str, *, at_last: bool = False
+    option: str, text: str, expected: str, *, at_last: bool = False
 ) -> list[tuple[str, str]]:
     """Return the pairs of an option, parted at their first equals sign, or the last.
 
@@ -32,7 +32,7 @@ def pairs_of(
         InputError: One is no pair, or its name came before.
     """
     pairs: dict[str, tuple[str, str]] = {}
-    for pair in text.split(",") if text else ():
+    for pair in text.split(","):
         parts = pair.rpartition("=") if at_last else pair.partition("=")
         name, _, value = map(str.strip, parts)
         if not name or not value or name.casefold() in pairs:
@@ -44,7 +44,7 @@ def pairs_of(
 def parse_columns(text: str | None) -> dict[str, str]:
     """Parse the user's description of fields: columns of a table, or paths in records."""
     expected = "FIELD=NAME, each once, as in 'id=call,role=speaker'"
-    columns = dict(pairs_of("columns", text, expected))
+    columns = dict(pairs_of("columns", text, expected)) if text else {}
     for name in columns.keys() - {*_FIELDS}:
         raise unknown_name("field in columns", name, _FIELDS)
     is_wide = not columns.keys().isdisjoint(SIDES)

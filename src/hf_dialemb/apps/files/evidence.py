@@ -298,7 +298,9 @@ def _role_score(path: str, values: Sequence[Any], count: int) -> float:
     if isinstance(values[0], bool) or max(map(len, texts)) > 80:
         return 0
     if sum(map(is_known, texts)) >= 0.7 * len(texts) and (rank is not None or is_kind):
-        return 120 - (4 if rank is None else rank) if distinct > 1 else 45 - (rank or 9)
+        if distinct > 1:
+            return 120 - (4 if rank is None else rank)
+        return 45 - (rank or 9)
     if rank is None:
         return 0
     score = 50 - 3 * rank + 20 * (distinct > 1) - 40 * (distinct == count > 5)

@@ -232,11 +232,15 @@ def _by_pauses(messages: list[dict[str, Any]], draft: Draft, notes: Notes) -> li
         latest = moment.seconds if moment else latest
     sentence = ""
     if len(parts) > 1:
-        sentence = f"split at pauses of more than {pause}; say --gap 1h, or another time, where "
-        sentence += "that is wrong"
+        sentence = (
+            f"split at pauses of more than {pause}; say --gap 1h, or another time, where that is "
+            "wrong"
+        )
     elif longest > _LONG and draft.is_apart and not draft.mail:
-        sentence = "took turns of one id as one dialogue, though others and more than 8 hours lie "
-        sentence += "between them; if ids begin again, say --gap 4h"
+        sentence = (
+            "took turns of one id as one dialogue, though others and more than 8 hours lie between "
+            "them; if ids begin again, say --gap 4h"
+        )
     if sentence and not notes.options.gap:
         notes.add(sentence, draft.place, "guess")
     return parts

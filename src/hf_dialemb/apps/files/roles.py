@@ -58,7 +58,8 @@ class RoleMap:
             "NAME=ROLE, each once, as in 'Agent=assistant,Customer=user'; a role may be "
             f"{IGNORE}, and {REST} stands for all other names"
         )
-        for given, role in pairs_of("roles", text, expected, at_last=True):
+        pairs = pairs_of("roles", text, expected, at_last=True) if text else []
+        for given, role in pairs:
             # an agent is an assistant
             self.given[_key(given)] = known = WELL_KNOWN.get(role.lower(), role.lower())
             if known not in (*ROLES, IGNORE):

@@ -101,8 +101,8 @@ A cluster or -1, the kind of its utterances, and a number if there is no cluster
 def is_english(texts: Sequence[str], language: str = "") -> bool:
     """Return whether these rules may read texts.
 
-    A language that is given, such as "en" or "de-AT", decides; else the script of most letters
-    does, of which Latin is taken for English.
+    A given language, such as "en" or "de-AT", decides. Without one, texts are taken for English
+    if at least half of their letters are Latin.
     """
     if language:
         return language.lower().partition("-")[0] == "en"
