@@ -65,7 +65,8 @@ def copy_rate() -> float:
     import numpy as np
 
     source = np.ones(2**27, dtype=np.uint8)
-    target, found = np.empty_like(source), []
+    target = np.empty_like(source)
+    found = []
     for _ in range(8):
         started = time.perf_counter()
         np.copyto(target, source)
@@ -94,7 +95,9 @@ def encoding_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
     """Measure encoding beside sentence-transformers."""
     peers = {each["reads"]: each for each in figures["rows"] if each["side"] == PEER}
     for each in figures["rows"]:
-        reads, side, static = (each["reads"], each["side"], each["side"] == "dialogue-static")
+        reads = each["reads"]
+        side = each["side"]
+        static = each["side"] == "dialogue-static"
         if side == PEER:
             continue
         pace = f" ({each['per_second']:,.0f} a second)" if static else ""
@@ -126,7 +129,8 @@ def utterance_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
     }
     for name, sides in figures["timing"].items():
         method, precision = name.split(", ")
-        ours, peer = sides["ours"], sides[PEER]
+        ours = sides["ours"]
+        peer = sides[PEER]
         reached = tokens[method] * 6 * LAYERS / ours["median_seconds"] / floor[precision]
         memory = {"peak_mib": ours["peak_mib"], "peer_mib": peer["peak_mib"]}
         yield row(
@@ -138,16 +142,15 @@ def utterance_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
         )
         if precision == "bfloat16":
             plain = figures["timing"][f"{method}, float32"][PEER]
-            ratios, memory["peer_mib"] = (
-                paired(plain["seconds"], ours["seconds"]),
-                plain["peak_mib"],
-            )
+            ratios = paired(plain["seconds"], ours["seconds"])
+            memory["peer_mib"] = plain["peak_mib"]
             yield row(f"train {name}", "its trainer as it comes, float32", ratios, **memory)
 
 
 def dial2vec_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
     """dial2vec's step beside a restatement of the released program's."""
-    peer, batch = figures["timing"]["official"], figures["batch"]
+    peer = figures["timing"]["official"]
+    batch = figures["batch"]
     for name, kind in (("fp32, dropout 0.1", "float32"), ("bf16, dropout 0", "bfloat16")):
         ours = figures["timing"][f"ours {name}"]
         memory = {"peak_mib": 1024 * ours["peak_gib"], "peer_mib": 1024 * peer["peak_gib"]}
@@ -165,7 +168,8 @@ def dial2vec_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
 def flow_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
     """Clustering of utterances beside scikit-learn."""
     side = {each["side"]: each for each in figures["sides"]}
-    peer, ours = side["scikit-learn"], side["ours"]
+    peer = side["scikit-learn"]
+    ours = side["ours"]
     memory = {"peak_mib": ours["peak_bytes"] / 2**20, "peer_mib": peer["peak_bytes"] / 2**20}
     ratios = paired(peer["rounds"], ours["rounds"])
     yield row(f"cluster {ours['utterances']:,} utterances", "scikit-learn", ratios, **memory)
@@ -173,7 +177,8 @@ def flow_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
 
 def startup_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
     """Measure importing the package, and a search in stored vectors, beside importing torch."""
-    seconds, peak = figures["seconds"], figures["peak_mib"]
+    seconds = figures["seconds"]
+    peak = figures["peak_mib"]
     for name in ("import hf_dialemb", "dialemb --help", "search in vectors of dialogue-static"):
         memory = {"peak_mib": peak[name], "peer_mib": peak["import torch"]}
         yield row(name, "import torch", paired(seconds["import torch"], seconds[name]), **memory)
@@ -192,10 +197,8 @@ def run(name: str, folder: Path) -> Figures:
     """Run a program, unless its figures are there; they tell how many seconds it took."""
     output = folder / f"{name}.json"
     if not output.exists():
-        command, started = (
-            [sys.executable, str(Path(__file__).with_name(f"{name}.py"))],
-            time.perf_counter(),
-        )
+        command = [sys.executable, str(Path(__file__).with_name(f"{name}.py"))]
+        started = time.perf_counter()
         subprocess.run(
             [*command, *PROGRAMS[name], "--output", str(output)], stdout=sys.stderr, check=False
         )
@@ -245,7 +248,8 @@ def rates(floor: Figures) -> str:
 
 def remarks(rows: list[Figures], minutes: float) -> list[str]:
     """Says what the rows hold beside the table's columns, a paragraph each."""
-    by_path, found = {each["path"]: each for each in rows}, []
+    by_path = {each["path"]: each for each in rows}
+    found = []
     read = [by_path.get(f"encode {kind}, float32") for kind in ("utterances", "dialogues")]
     if all(read):
         ours, peers = (
@@ -266,9 +270,11 @@ def key(each: Figures) -> tuple[str, str]:
 
 def fallen(rows: list[Figures], committed: list[Figures]) -> list[str]:
     """Says which committed rows are missing, and which ratios are well below the committed ones."""
-    now, found = {key(each): each["ratio"] for each in rows}, []
+    now = {key(each): each["ratio"] for each in rows}
+    found = []
     for each in committed:
-        (path, peer), was = key(each), each["ratio"]
+        path, peer = key(each)
+        was = each["ratio"]
         if (path, peer) not in now:
             found.append(f"{path} beside {peer} is missing")
         elif now[path, peer] < FELL * was:

@@ -123,7 +123,8 @@ def timing(steps: dict[str, list[Any]]) -> dict[str, dict[str, Any]]:
 
 def tables(figures: dict[str, Any]) -> list[str]:
     """Render the figures as lines of text."""
-    batch, machine = figures["batch"], figures["machine"]
+    batch = figures["batch"]
+    machine = figures["machine"]
     extensions = (
         ", ".join(name for name, there in machine["extensions"].items() if there)
         or "no bfloat16 instructions"

@@ -132,7 +132,8 @@ class Worker:
             official.load_state_dict(
                 {name: stored[name] for name in official.state_dict()}, strict=True
             )
-            self.model, batch = official, features(batch)
+            self.model = official
+            batch = features(batch)
         else:
             ours = Dial2VecModel.from_pretrained(
                 folder / "model", config=config, attn_implementation="sdpa"
@@ -154,7 +155,8 @@ class Worker:
 
     def forward_backward(self) -> tuple[float, Tensor]:
         """Compute the gradients; return the loss and the cosines (B, N, 2)."""
-        total, cosines = 0.0, []
+        total = 0.0
+        cosines = []
         reduced = self.side["precision"] == "bfloat16"
         for part, share in self.parts():
             with torch.autocast(self.device.type, torch.bfloat16) if reduced else nullcontext():
@@ -162,7 +164,8 @@ class Worker:
                     loss, similarities = self.model(**part)
                 else:
                     output = self.model(**part)
-                    loss, similarities = output.loss, output.similarities
+                    loss = output.loss
+                    similarities = output.similarities
             (loss * share).backward()
             total += float(loss.detach()) * share
             cosines.append(similarities.detach().float().cpu())
@@ -218,12 +221,15 @@ class Worker:
 def main() -> None:
     """Prepare, or serve requests until standard input ends."""
     # whatever a library prints must not disturb the answers
-    answers, sys.stdout = (sys.stdout, sys.stderr)
+    answers = sys.stdout
+    sys.stdout = sys.stderr
     disable_progress_bar()
     with suppress(OSError):
         # when memory runs out, let it be this process that ends
         Path("/proc/self/oom_score_adj").write_text("1000")
-    action, folder, argument = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
+    action = sys.argv[1]
+    folder = Path(sys.argv[2])
+    argument = json.loads(sys.argv[3])
     if action == "prepare":
         print(json.dumps(prepare(folder, argument)), file=answers)
         return

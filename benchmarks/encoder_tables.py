@@ -147,7 +147,8 @@ def cells(lines: Lines, column: Column) -> dict[str, str]:
         if each is None:
             drawn[name] = ""
             continue
-        mean, learnt = each[0].mean(), each[1]
+        mean = each[0].mean()
+        learnt = each[1]
         text = f"{mean:,.0f}" if mean >= 100 and column[0].endswith("/s") else f"{mean:.1f}"
         text = (
             f"**{text}**"

@@ -91,10 +91,8 @@ def evaluation_file(model: str, covered: set[str], seeds: int) -> Figures:
     All labels, the covered ones and the others, among all to choose.
     """
     problem = load_actions(CorpusPart(EVALUATION, None, "test", None))
-    names, vectors = (
-        np.array(problem.labels),
-        hf_dialemb.load_encoder(model).encode(problem.dialogues),
-    )
+    names = np.array(problem.labels)
+    vectors = hf_dialemb.load_encoder(model).encode(problem.dialogues)
     inside = np.isin(names, [*covered])
     found: Figures = {"labels": len(set(names)), "covered labels": len(set(names[inside]))}
     for shots in SHOTS:
@@ -154,8 +152,8 @@ def measured(model: str, kinds: set[str], seeds: int, folder: Path) -> dict[str,
         "action-similarity": (*ACTIONS, EVALUATION),
         "ablations": (*DIALOGUES, "dailydialog"),
     }
-    for task, corpora in wanted.items():
-        for corpus in corpora if task in kinds else ():
+    for task in filter(kinds.__contains__, wanted):
+        for corpus in wanted[task]:
             file = folder / f"{name}-{corpus}-{task}.json"
             found[f"{task} {corpus}"] = figures(file, model, corpus, task, seeds)
     if EVALUATION in kinds:

@@ -59,13 +59,12 @@ class Tokens:
         from transformers import BertModel
 
         self.none = torch.zeros(2, dtype=torch.int64)
-        self.count, forward = self.none, BertModel.forward
+        self.count = self.none
+        forward = BertModel.forward
 
         def counting(model: BertModel, *args: Any, **given: Any) -> Any:
-            mask, ids = (
-                given.get("attention_mask"),
-                given.get("input_ids", args[0] if args else None),
-            )
+            mask = given.get("attention_mask")
+            ids = given.get("input_ids", args[0] if args else None)
             places = torch.tensor((mask if ids is None else ids).numel())
             read = mask.sum() if mask is not None and mask.ndim == 2 else places
             self.count = self.count.to(read.device) + torch.stack([read, places.to(read.device)])
@@ -75,7 +74,8 @@ class Tokens:
 
     def taken(self) -> tuple[int, int]:
         """Both numbers since they were last taken."""
-        (read, places), self.count = self.count.tolist(), self.none
+        read, places = self.count.tolist()
+        self.count = self.none
         return read, places
 
 
@@ -92,7 +92,8 @@ class Work:
         from hf_dialemb.encoders.encoder import dialogue_texts
         from hf_dialemb.storage.pretrained import resolve_backbone
 
-        self.inputs, self.times = inputs, TIMES.get(side, 1)
+        self.inputs = inputs
+        self.times = TIMES.get(side, 1)
         self.tokens = None if side == STATIC else Tokens()
         if side != PEER:
             encoder: Any = (
@@ -113,7 +114,8 @@ class Work:
         self.encode = {name: self._best(name) for name in inputs}
 
     def _best(self, name: str) -> Any:
-        part, found = self.inputs[name][: len(self.inputs[name]) // 4], {}
+        part = self.inputs[name][: len(self.inputs[name]) // 4]
+        found = {}
         for size in BATCHES:
             started = time.perf_counter()
             self.peer.encode(part, batch_size=size)

@@ -30,8 +30,11 @@ from hardware import describe_machine
 from processes import answer_of, peak_bytes
 from sklearn.metrics import adjusted_rand_score
 
-OURS, SCRIPT, STEPS = "ours", "scikit-learn", "steps"
-WIDTH, CLUSTERS = 384, 60
+OURS = "ours"
+SCRIPT = "scikit-learn"
+STEPS = "steps"
+WIDTH = 384
+CLUSTERS = 60
 
 
 def make(folder: Path, utterances: int, beside: int) -> None:
@@ -40,7 +43,8 @@ def make(folder: Path, utterances: int, beside: int) -> None:
 
     from hf_dialemb.data import iterate_dialogues
 
-    dialogues, count = [], 0
+    dialogues = []
+    count = 0
     for dialogue in iterate_dialogues("sgd", None, "train"):
         turns = [(turn.role, turn.content) for turn in dialogue.turns][: utterances - count]
         dialogues.append((dialogue.id, turns))
@@ -90,7 +94,8 @@ def measure_side(folder: Path, side: str) -> dict[str, Any]:
 
     work = clustering_of(side)
     vectors = np.load(folder / "vectors.npy", mmap_mode="r")[np.load(folder / "rows.npy")]
-    start, processor = time.perf_counter(), time.process_time()
+    start = time.perf_counter()
+    processor = time.process_time()
     labels = work(vectors)
     return {
         "side": side,
@@ -120,9 +125,11 @@ def measure_steps(folder: Path) -> dict[str, Any]:
     steps: list[dict[str, Any]] = []
 
     def step(name: str, work: Callable[[], Any]) -> Any:
-        start, processor = time.perf_counter(), time.process_time()
+        start = time.perf_counter()
+        processor = time.process_time()
         result = work()
-        seconds, of_processor = time.perf_counter() - start, time.process_time() - processor
+        seconds = time.perf_counter() - start
+        of_processor = time.process_time() - processor
         steps.append(
             {
                 "step": name,
@@ -135,7 +142,9 @@ def measure_steps(folder: Path) -> dict[str, Any]:
 
     dialogues = json.loads((folder / "dialogues.json").read_text(encoding="utf-8"))
     given = [Dialogue(tuple(Turn(*turn) for turn in turns), id=name) for name, turns in dialogues]
-    vectors, pruning, page = np.load(folder / "vectors.npy"), Pruning(), folder / "index.html"
+    vectors = np.load(folder / "vectors.npy")
+    pruning = Pruning()
+    page = folder / "index.html"
     said = step("read", lambda: read_utterances(given))
     found = step("cluster", lambda: cluster_by_role(vectors, said.roles))
     flow = step(
@@ -218,7 +227,8 @@ def main() -> int:
         print(json.dumps(make(Path(folder), int(utterances), int(beside))))
         return 0
     if options.work:
-        folder, side = Path(options.work[0]), options.work[1]
+        folder = Path(options.work[0])
+        side = options.work[1]
         print(json.dumps(measure_steps(folder) if side == STEPS else measure_side(folder, side)))
         return 0
 

@@ -41,9 +41,13 @@ METHODS = {
     "dialog2flow": ("dialog2flow_single_minilm", 2048),
 }
 """The methods, the recipe of each, and how many examples a step has."""
-WARM, STEPS, PROFILED = 5, 20, 3
+WARM = 5
+STEPS = 20
+PROFILED = 3
 ROUNDS = 3
-PRODUCTS, REST, WAITING = "products, attention", "other kernels", "waiting"
+PRODUCTS = "products, attention"
+REST = "other kernels"
+WAITING = "waiting"
 KERNELS = {
     PRODUCTS: (
         "gemm",
@@ -99,7 +103,9 @@ class Clock:
     """Times the steps of a training from within, then profiles some more."""
 
     def __init__(self, device: str) -> None:
-        self.device, self.count, self.tokens = device, 0, Tokens()
+        self.device = device
+        self.count = 0
+        self.tokens = Tokens()
         self.found: dict[str, Any] = {}
         self.profile = profile(activities=[ProfilerActivity.CUDA])
 
@@ -166,7 +172,8 @@ def trained(
         **({"label_encoder": str(folder / "bert")} if method == "dialog2flow" else {}),
         **more,
     }
-    clock, step = Clock(device), DialogueTrainer.training_step
+    clock = Clock(device)
+    step = DialogueTrainer.training_step
 
     def timed(trainer: DialogueTrainer, *given: Any, **other: Any) -> Any:
         clock()
@@ -252,7 +259,8 @@ def line(row: dict[str, Any]) -> str:
     ]
     cells.append(f"{row['padding']:.0%}" if "method" in row else f"{median(row['ratios']):.2f}")
     if "parts" in row:
-        products, waiting = row["parts"][PRODUCTS], row["parts"][WAITING]
+        products = row["parts"][PRODUCTS]
+        waiting = row["parts"][WAITING]
         cells += [f"{share:.0%}" for share in (products, 1 - products - waiting, waiting)]
     return "| " + " | ".join(cells) + " |"
 

@@ -26,7 +26,8 @@ SEEDS = 10
 
 def requests(data: Path) -> tuple[dict[str, list[str]], np.ndarray]:
     """Read the requests that no training may see, by language, and their intents."""
-    texts, intents = {}, np.array([])
+    texts = {}
+    intents = np.array([])
     with tarfile.open(data / "xsid_dev" / "xsid_dev.tar.xz") as packed:
         for name in sorted(packed.getnames()):
             text = packed.extractfile(name).read().decode()

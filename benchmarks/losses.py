@@ -31,8 +31,11 @@ from hf_dialemb.methods import get_method
 from hf_dialemb.storage.files import write_json_atomically
 from hf_dialemb.storage.pretrained import resolve_backbone
 
-BACKBONE, CORPORA = "all-MiniLM-L6-v2", ["multiwoz/train", "self_dialogue/train"]
-STEPS, PAIRS, WIDTHS = 60, 64, (384, 128, 64)
+BACKBONE = "all-MiniLM-L6-v2"
+CORPORA = ["multiwoz/train", "self_dialogue/train"]
+STEPS = 60
+PAIRS = 64
+WIDTHS = (384, 128, 64)
 MEASURED = {
     "intents": ("clinc150", "intent-classification", "accuracy", 2000),
     "topics": ("sgd", "domains", "map", 500),
@@ -56,7 +59,9 @@ class Cut:
     """An encoder whose vectors are cut to a width, and kept for the next one."""
 
     def __init__(self, encoder: Any, width: int, kept: dict[tuple[str, ...], Any]) -> None:
-        self.encoder, self.width, self.kept = encoder, width, kept
+        self.encoder = encoder
+        self.width = width
+        self.kept = kept
         self.name = f"cut to {width}"
 
     def encode(self, dialogues: list[Dialogue]) -> Any:

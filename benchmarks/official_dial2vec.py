@@ -30,7 +30,8 @@ def features(batch: dict[str, Tensor]) -> dict[str, Tensor]:
         The same keys, and ``position_ids``.
     """
     result = {name: pad(tensor, (0, LENGTH - tensor.shape[-1])) for name, tensor in batch.items()}
-    mask, turns = result["attention_mask"], result["turn_ids"]
+    mask = result["attention_mask"]
+    turns = result["turn_ids"]
     positions = torch.zeros_like(turns)
     for index in range(1, LENGTH):
         same = turns[..., index] == turns[..., index - 1]
@@ -66,7 +67,8 @@ class OfficialDial2Vec(nn.Module):
         )
         self.turn_embeddings = nn.Embedding(turn_rows, encoder_config.hidden_size)
         self.role_embeddings = nn.Embedding(2, encoder_config.hidden_size)
-        self.window, self.temperature = window, temperature
+        self.window = window
+        self.temperature = temperature
         learning = {
             f"encoder.encoder.layer.{n}."
             for n in range(frozen_layers, encoder_config.num_hidden_layers)
@@ -115,7 +117,8 @@ def interaction(hidden: Tensor, mask: Tensor, roles: Tensor, turns: Tensor, wind
     """
     first = ((roles == 0) * mask).unsqueeze(-1).to(hidden.dtype)  # (B * N, L, 1)
     second = ((roles == 1) * mask).unsqueeze(-1).to(hidden.dtype)
-    first_tokens, second_tokens = hidden * first, hidden * second
+    first_tokens = hidden * first
+    second_tokens = hidden * second
     near = (turns.unsqueeze(-1) - turns.unsqueeze(-2)).abs() <= window  # (B * N, L, L)
     # rows: first speaker's tokens
     products = torch.bmm(first_tokens, second_tokens.transpose(1, 2)) * near

@@ -22,7 +22,8 @@ from hf_dialemb.hashing import sha256
 from hf_dialemb.papers.packed_e5 import E5, write_e5
 from hf_dialemb.storage.files import appearing_whole
 
-MPNET, WORDLLAMA = "all-mpnet-base-v2", "wordllama-256"
+MPNET = "all-mpnet-base-v2"
+WORDLLAMA = "wordllama-256"
 MPNET_SHA256 = "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658"
 WORDLLAMA_SHA256 = "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5"
 PARTS = 5

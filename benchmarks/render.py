@@ -25,7 +25,8 @@ from hf_dialemb.hub.card.figures import measured, results_of
 from hf_dialemb.papers.paper_tables import ensemble_tables
 
 ROOT = Path(__file__).parents[1]
-DOCS, CARDS = ROOT / "docs", ROOT / "model_cards"
+DOCS = ROOT / "docs"
+CARDS = ROOT / "model_cards"
 BLOCK = re.compile(r"(<!-- results: (\S+)(?: name=(\w+))? -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -34,7 +35,8 @@ def pages() -> Iterator[tuple[Path, str]]:
     for page in (ROOT / "README.md", ROOT / "benchmarks" / "README.md", *DOCS.glob("*.md")):
         yield page, render(page.read_text(encoding="utf-8"))
     for page in (DOCS / "results").rglob("*.md"):
-        text, beside = page.read_text(encoding="utf-8"), page.with_suffix(".json")
+        text = page.read_text(encoding="utf-8")
+        beside = page.with_suffix(".json")
         whole = beside.is_file() and not BLOCK.search(text)
         yield page, page_of(read_results(beside)) if whole else render(text)
     for file in sorted(CARDS.glob("*.json")):

@@ -29,13 +29,17 @@ from hf_dialemb.storage.files import write_json_atomically
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 KINDS = ("answered", "another conversation", "wrong speaker")
-FOLDS, TOP, SLOT_DIALOGUES, ANSWERED = 4, 10, 80, 0.95
+FOLDS = 4
+TOP = 10
+SLOT_DIALOGUES = 80
+ANSWERED = 0.95
 Asked = tuple[str, str, set[int]]  # the kind of a question, its text, the rows that answer
 
 
 def asked_of(data: Path) -> list[tuple[str, int, list[Dialogue], list[Asked]]]:
     """Return groups: the corpus, the fold, dialogues that are one index, and their questions."""
-    draw, groups = random.Random(0), []
+    draw = random.Random(0)
+    groups = []
     own = []
     for dialogue, record in zip(locomo(data), locomo_records(data).values(), strict=True):
         wrong = [each["question"] for each in record["qa"] if each["category"] == UNANSWERABLE]
@@ -162,7 +166,8 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=RESULTS / "turn_confidence.json")
     parser.add_argument("--weights", type=Path, default=confidence.WEIGHTS)
     options = parser.parse_args()
-    weights, models = {}, {}
+    weights = {}
+    models = {}
     for model in options.models:
         rows = examples(model, Path(options.data_dir))
         weights[model] = [round(each, 5) for each in fitted(rows["features"], rows["answers"])]

@@ -36,7 +36,8 @@ SETTINGS = {
     "alone and words": ", with words",
     "": ", in surroundings, with words",
 }
-UNANSWERABLE, LOGS = 5, 2  # a category of questions; how many logs of Ubuntu IRC, the first
+UNANSWERABLE = 5  # a category of questions
+LOGS = 2  # of Ubuntu IRC, the first
 KINDS = ("several turns", "a time", "common knowledge", "one turn", "all")  # LoCoMo's 1 to 4
 PUBLISHED = {
     "Nemotron-3-Embed-8B": "67.0 / 80.9",
@@ -60,7 +61,8 @@ def locomo(data: Path) -> list[Dialogue]:
     """Read the conversations and questions of LoCoMo."""
     dialogues = []
     for name, record in locomo_records(data).items():
-        places, turns = {}, []
+        places = {}
+        turns = []
         for number in range(1, len(record)):
             written = record.get(f"session_{number}_date_time", "").replace(",", "")
             for said in record.get(f"session_{number}", ()):
@@ -199,7 +201,8 @@ def table(entries: list[dict]) -> list[str]:
     rows = {}
     for entry in entries:
         for setting in filter(entry["figures"].get, SETTINGS):
-            found, name = entry["figures"][setting], SETTINGS[setting]
+            found = entry["figures"][setting]
+            name = SETTINGS[setting]
             model = "BM25" if setting == "words" else f"{entry['model']}{name}"
             cell = f"{found['ndcg10']} / {found['recall10']}"
             best = setting == "" and entry["model"] in leading(entries, entry["corpus"])

@@ -14,7 +14,9 @@ from hf_dialemb.evaluation.tasks.sampling import mean_interval
 from hf_dialemb.metrics.vectors import expected_share
 from hf_dialemb.storage.files import write_json_atomically
 
-SIZES, DRAWS, SHARE = (3, 5, 10, 30), 4_000, (0.0, 1.0)
+SIZES = (3, 5, 10, 30)
+DRAWS = 4_000
+SHARE = (0.0, 1.0)
 Draw = Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
 POPULATIONS: dict[str, tuple[Draw, float, tuple[float, float] | None]] = {
     "figures of seeds": (lambda generator, size: generator.normal(60, 2, size), 60, None),

@@ -20,7 +20,8 @@ from hf_dialemb.metrics.dialogue_retrieval import retrieval_scores
 from hf_dialemb.storage.files import write_json_atomically
 
 CORPORA = ("sgd/dev", "multiwoz/dev", "self_dialogue/dev", "star/train")
-BACKBONE, MOST = "dialogue-minilm", 300
+BACKBONE = "dialogue-minilm"
+MOST = 300
 
 
 def figures(corpus: str, work: Path) -> dict[str, float]:

@@ -44,7 +44,8 @@ from hardware import describe_machine
 from processes import Side, answer_of
 
 WORKER = Path(__file__).with_name("utterance_step_worker.py")
-OURS, PEER = "ours", "sentence-transformers"
+OURS = "ours"
+PEER = "sentence-transformers"
 PAIRS = {"dse": 64, "dialog2flow": 64, "dialogue_cse": 20}
 """The methods, and how many examples a batch has."""
 PRECISIONS = ("float32", "bfloat16")
@@ -96,7 +97,8 @@ def measure(folder: Path, settings: dict[str, Any], rounds: int) -> dict[str, di
 
 def tables(figures: dict[str, Any]) -> list[str]:
     """Render the figures as lines of text."""
-    machine, inputs = figures["machine"], figures["inputs"]
+    machine = figures["machine"]
+    inputs = figures["inputs"]
     where = machine["accelerator"] or f"{machine['processor']}, {machine['threads']} threads"
     versions = ", ".join(f"{name} {value}" for name, value in figures["versions"].items())
     lines = [f"{where}; {versions}"]

@@ -64,7 +64,8 @@ def prepare(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
     for method, pairs in options["batches"]:
         rows = in_our_order(dialogues, method, pairs, options["steps"])
         _rows_file(folder, method).write_text(json.dumps(rows), encoding="utf-8")
-        texts, count = [text for row in rows for text in row["texts"]], Truncation()
+        texts = [text for row in rows for text in row["texts"]]
+        count = Truncation()
         lengths = tokenize_utterances(texts, tokenizer, METHODS[method]["max_tokens"], count)[
             "attention_mask"
         ].sum(-1)
@@ -121,9 +122,11 @@ def in_our_order(
     rows = []
     for number in list(EpochSampler(examples, pairs, 0))[: pairs * steps]:
         example = examples.example(0, number)
-        texts, label = example, None
+        texts = example
+        label = None
         if method == "dialog2flow":
-            texts, label = example[0].texts, example[0].label
+            texts = example[0].texts
+            label = example[0].label
         elif method == "dialogue_cse":
             first, *others = example.previous + example.following
             texts = first, example.response, *others, *example.negatives
@@ -234,7 +237,8 @@ def _as_they_come(dataset: Any, batch_size: int, drop_last: bool, **_: Any) -> A
 @torch.no_grad()
 def first_cosines(trainer: Any, side: dict[str, Any]) -> list[float]:
     """Return the cosines of the first pairs of the first batch, without dropout and head."""
-    model, batch = trainer.model, next(iter(trainer.get_train_dataloader()))
+    model = trainer.model
+    batch = next(iter(trainer.get_train_dataloader()))
     model.train(False)
     if side["side"] == "ours":
         parts = [batch[name][:COMPARED] for name in ("input_ids", "attention_mask")]
@@ -279,7 +283,9 @@ class Turns(TrainerCallback):
     """
 
     def __init__(self, answers: Any, first: dict[str, Any]) -> None:
-        self.answers, self.first, self.start = answers, first, 0.0
+        self.answers = answers
+        self.first = first
+        self.start = 0.0
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Answers that the side is ready."""
@@ -318,12 +324,15 @@ def work(folder: Path, side: dict[str, Any], answers: Any) -> None:
 def main() -> None:
     """Prepare, or let one side work until standard input ends."""
     # whatever a library prints must not disturb the answers
-    answers, sys.stdout = (sys.stdout, sys.stderr)
+    answers = sys.stdout
+    sys.stdout = sys.stderr
     disable_progress_bar()
     with suppress(OSError):
         # when memory runs out, let it be this process that ends
         Path("/proc/self/oom_score_adj").write_text("1000")
-    action, folder, argument = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
+    action = sys.argv[1]
+    folder = Path(sys.argv[2])
+    argument = json.loads(sys.argv[3])
     if action == "work":
         work(folder, argument, answers)
     else:

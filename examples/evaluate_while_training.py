@@ -29,7 +29,8 @@ if "--help" in sys.argv:
 steps, source = [*sys.argv[1:], *("20", "sample")[len(sys.argv) - 1 :]]
 steps = int(steps)
 if source == "sample":
-    train, dev = load_dialogues("sample", split="train"), load_dialogues("sample", split="dev")[:60]
+    train = load_dialogues("sample", split="train")
+    dev = load_dialogues("sample", split="dev")[:60]
 else:
     dialogues = load_dialogues(source)
     dev = [dialogue for dialogue in dialogues if dialogue.domains][::4]

@@ -27,9 +27,11 @@ def embed(dialogue):
     """Returns the vector of a dialogue, (D,)."""
     tokenizer = extractor.tokenizer
     if tokenizer.chat_template is None:  # a model of texts alone
-        text, written = " ".join(turn.content for turn in dialogue.turns), True
+        text = " ".join(turn.content for turn in dialogue.turns)
+        written = True
     else:
-        text, written = tokenizer.apply_chat_template(dialogue.to_messages(), tokenize=False), False
+        text = tokenizer.apply_chat_template(dialogue.to_messages(), tokenize=False)
+        written = False
     found = np.array(
         extractor(text, tokenize_kwargs={"add_special_tokens": written, "truncation": True})
     )

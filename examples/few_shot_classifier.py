@@ -30,7 +30,9 @@ from hf_dialemb.storage.pretrained import MINILM, resolve_backbone
 if "--help" in sys.argv:
     raise SystemExit(print(__doc__))
 
-SHOTS, PAIRS, STEPS = 2, 48, 12
+SHOTS = 2
+PAIRS = 48
+STEPS = 12
 
 folder, source = [*sys.argv[1:], *("", "sample")[len(sys.argv) - 1 :]]
 model = SentenceTransformer(folder or resolve_backbone(MINILM), device="cpu")
@@ -46,7 +48,8 @@ def as_input(dialogue):
     )
 
 
-shots, test = {}, []
+shots = {}
+test = []
 for dialogue in hf_dialemb.load_dialogues(source):  # of the made-up ones, those to train on
     if dialogue.domains:
         chosen = shots.setdefault(dialogue.domains[0], [])

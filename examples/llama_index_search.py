@@ -21,7 +21,9 @@ class TurnRetriever(BaseRetriever):
     """Find turns of a memory, within a scope such as ``user="anna"``."""
 
     def __init__(self, memory, top=3, **scope):
-        self.memory, self.top, self.scope = memory, top, scope
+        self.memory = memory
+        self.top = top
+        self.scope = scope
         super().__init__()
 
     def _retrieve(self, query_bundle):

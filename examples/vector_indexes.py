@@ -29,14 +29,16 @@ model, source, folder = [*sys.argv[1:], *("all-MiniLM-L6-v2", "sample", "")[len(
 encoder = load_encoder(model)
 folder = Path(folder or tempfile.mkdtemp())
 if source == "sample":
-    corpus, domains = load_dialogues("sample", split="dev"), ("hotel",)
+    corpus = load_dialogues("sample", split="dev")
+    domains = ("hotel",)
     asks = {"role": "user", "content": "I would like to fly to Athens with two bags."}
     query = Dialogue.from_messages(
         [asks, {"role": "assistant", "content": "Shall I change your ticket?"}]
     )
 else:
     corpus = load_dialogues(source)
-    query, domains = corpus[0], corpus[0].domains
+    query = corpus[0]
+    domains = corpus[0].domains
 
 
 def encode(dialogues):

@@ -83,11 +83,11 @@ def read(folder, corpus, files, split="all", **options):
 
 def read_file(path, content, **options):
     """What the applications make of a user's own file."""
-    from hf_dialemb.apps.files.reading import read_own
+    from hf_dialemb.apps.files.reading import read_path
 
     content = content if isinstance(content, bytes) else content.encode()
     path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
-    return list(read_own(path, ReadingOptions(**options)))
+    return list(read_path(path, ReadingOptions(**options)))
 
 
 def refusal(path, content, **options):

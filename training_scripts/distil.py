@@ -47,7 +47,10 @@ UTTERANCES = 60_000
 _RARE = (
     1e-3  # word pieces more frequent than this count less to begin with (smooth inverse frequency)
 )
-_TEMPERATURE, _CONTRAST, _BATCH, _RATE = 0.07, 0.2, 512, 5e-3
+_TEMPERATURE = 0.07
+_CONTRAST = 0.2
+_BATCH = 512
+_RATE = 5e-3
 
 
 def distil(
@@ -252,7 +255,8 @@ def main() -> None:
     parser.add_argument("--passes", type=int, default=6, help="how often it sees each text")
     parser.add_argument("--output", required=True, help="must not exist yet")
     options = vars(parser.parse_args())
-    teacher, corpora = options.pop("model"), options.pop("corpus")
+    teacher = options.pop("model")
+    corpora = options.pop("corpus")
     run = distil(teacher, corpora, output_dir=options.pop("output"), **options)
     print(f"Wrote {run.path}")
 

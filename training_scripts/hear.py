@@ -45,7 +45,10 @@ from hf_dialemb.training.settings import RunArguments
 
 SHARES = {"misheard": 0.75, "bare": 0.1, "written": 0.15}
 WORDS = range(3, 21)  # of the utterances that it reads: a batch takes as long as its longest one
-TEMPERATURE, BATCH, RANK, RATE = 0.05, 64, 32, 1e-3
+TEMPERATURE = 0.05
+BATCH = 64
+RANK = 32
+RATE = 1e-3
 MISHEARD = 0.2
 """The share of words that are misheard."""
 
@@ -100,7 +103,8 @@ def bare(text: str) -> str:
 
 def misheard(text: str, seed: str) -> str:
     """Write a text as a machine may have heard it, with half as many fillers as misheard words."""
-    chance, words = random.Random(seed), []
+    chance = random.Random(seed)
+    words = []
     for word in bare(text).split():
         if chance.random() < MISHEARD / 2:
             words.append(chance.choice(FILLERS))
@@ -131,7 +135,8 @@ def utterances(corpora: list[str], exclude: list[str], count: int, seed: int) ->
 
     Then leave out those of evaluation sets.
     """
-    chance, texts = random.Random(seed), []
+    chance = random.Random(seed)
+    texts = []
     for place, corpus in enumerate(corpora):
         own = {
             turn.content

@@ -53,7 +53,9 @@ class _Scene:
     """A dialogue in the making: its random numbers, the slot values drawn so far, and the turns."""
 
     def __init__(self, identifier: str, domain: str) -> None:
-        self.identifier, self.name, self.domain = identifier, domain, DOMAINS[domain]
+        self.identifier = identifier
+        self.name = domain
+        self.domain = DOMAINS[domain]
         # a text seed is hashed with SHA-512, the same in every process
         self.random = random.Random(identifier)
         self.values: dict[str, str] = {}
@@ -104,10 +106,12 @@ class _Scene:
                 self.detour("assistant_detours")
                 continue
             if slot == own["name"]:
-                question, answer = own["question"], own["answer"]
+                question = own["question"]
+                answer = own["answer"]
             else:
                 general = _PHRASES["general_slots"][slot]
-                question, answer = self.random.choice(general["questions"]), general["answer"]
+                question = self.random.choice(general["questions"])
+                answer = general["answer"]
             self.add_turn(("request",), self.general("acknowledged") + question, ((slot, ""),))
             self.add_turn(("inform",), self.general("hesitations") + answer)
 
@@ -153,7 +157,8 @@ class _Scene:
         if slot == "spelling":
             drawn = "-".join(self.value("name").split()[-1].upper())
         else:
-            kind, own = slot.removeprefix("new_"), self.domain["slot"]
+            kind = slot.removeprefix("new_")
+            own = self.domain["slot"]
             choices = own["values"] if kind == own["name"] else _PHRASES["values"][kind]
             others = [choice for choice in choices if choice != self.values.get(kind)]
             drawn = re.sub(

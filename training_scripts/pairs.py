@@ -30,7 +30,9 @@ TURNS = {
     "taskmaster4/train": 1000,
     "self_dialogue/train": 12000,
 }
-CROSSWOZ, TRANSLATIONS, QUESTIONS = 4000, 4500, 1200
+CROSSWOZ = 4000
+TRANSLATIONS = 4500
+QUESTIONS = 1200
 HELD_BACK = [
     *(
         f"{corpus}/{split}"

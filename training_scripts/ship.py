@@ -101,7 +101,8 @@ def _card(run: Path, name: str, results: Sequence[Path]) -> str:
     facts["parts"] = ", ".join(
         f"{Path(part).name} x {weight:g}" for part, weight in settings.get("parts", {}).items()
     )
-    lines, terms = [], set()
+    lines = []
+    terms = set()
     for corpus, split in sorted(learnt_sets(settings)):
         if corpus not in CORPORA:
             raise InputError(

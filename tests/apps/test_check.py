@@ -12,7 +12,7 @@ from made_up_corpora import write
 from talks import to_dataset
 
 from hf_dialemb.apps.files.check import Problem, check
-from hf_dialemb.apps.files.reading import read_own
+from hf_dialemb.apps.files.reading import read_path
 from hf_dialemb.data.reading_options import ReadingOptions
 from hf_dialemb.errors import InputError
 
@@ -101,7 +101,7 @@ def test_a_name_that_no_speaker_has_is_told(tmp_path, caplog):
         guesses = ["G roles: guessed agt_007: user; Ann: assistant; to "] if content != GOOD else []
         starts(result(path, content, roles="agt_07=assistant"), f"W {expected}", *guesses)
         caplog.clear()
-        list(read_own(path, ReadingOptions(roles="agt_07=assistant")))
+        list(read_path(path, ReadingOptions(roles="agt_07=assistant")))
         assert caplog.messages[0] == f"{path}: {expected}"
     assert result(tmp_path / "d.csv", table, roles="Agt_007=assistant,*=user") == []
     rows, columns = "1,Ann,Hi\n1,Bob,Ho\n", "id=1,role=2,content=3"
@@ -134,7 +134,7 @@ def test_warnings(tmp_path):
         *("W:8 got a single turn",),
         "G roles: given conversation by conversation to A, B:",
     )
-    assert len(list(read_own(tmp_path / "d.csv"))) == 4
+    assert len(list(read_path(tmp_path / "d.csv"))) == 4
 
 
 def test_what_cannot_be_opened_is_an_error(tmp_path):
@@ -173,10 +173,10 @@ def test_without_an_error_the_file_can_be_read_and_with_one_not_strictly(
     problems = [problem for problem in check(path) if problem.severity == "error"]
     assert all(str(problem).encode() for problem in problems)
     try:
-        dialogues = list(read_own(path))
+        dialogues = list(read_path(path))
     except InputError:
         dialogues = []
     assert dialogues or problems
     if problems:
         with pytest.raises(InputError):
-            list(read_own(path, ReadingOptions(strict=True)))
+            list(read_path(path, ReadingOptions(strict=True)))

@@ -55,6 +55,8 @@ CONTENTS = {
     "NUL bytes": GOOD.replace("hi", "h\0i").encode(),
     "huge number": b'{"time": 1e999, "messages": ' + b"9" * 5000 + b"}",
     "deep": b"[" * 100_000,
+    "nested": b'[{"a": 1, "messages": [{"role": "user", "content": "hi", "slots": [{"name": "a", '
+    b'"value": ' + b"[" * 700 + b"]" * 700 + b"}]}]}]",
     "list": b"[]",
     "number": b"7",
     "latin-1": b'{"messages": "\xe9"}',

@@ -13,7 +13,7 @@ from made_up_corpora import read_file, refusal, write
 from talks import dialogue
 
 from hf_dialemb.apps.files.check import check
-from hf_dialemb.apps.files.reading import FORMS, read_own
+from hf_dialemb.apps.files.reading import FORMS, read_path
 from hf_dialemb.apps.files.roles import WELL_KNOWN, RoleMap
 from hf_dialemb.apps.files.row_groups import MISSING
 from hf_dialemb.data import write_jsonl
@@ -67,7 +67,7 @@ def test_any_text_survives_a_table_and_json_lines(tmp_path_factory, conversation
         == dialogues
     )
     write_jsonl(dialogues, folder / "d.jsonl")
-    assert list(read_own(folder / "d.jsonl")) == dialogues
+    assert list(read_path(folder / "d.jsonl")) == dialogues
 
 
 def test_columns_by_name_by_number_and_by_usual_names_beside_others(tmp_path):
@@ -103,7 +103,7 @@ def test_speakers_keep_their_own_names(tmp_path):
     ):
         result = read_file(tmp_path / name, content.encode())
         write_jsonl(result, tmp_path / "again.jsonl")
-        for dialogues in (result, list(read_own(tmp_path / "again.jsonl"))):
+        for dialogues in (result, list(read_path(tmp_path / "again.jsonl"))):
             assert [turn.name for turn in dialogues[0].turns] == remarks
             assert [turn.role for turn in dialogues[0].turns] == ["user", "assistant"][
                 : len(remarks)
@@ -205,32 +205,32 @@ def test_a_folder_is_read_in_order_and_its_folders_are_labels(tmp_path):
         Dialogue(spoken, "taxi/z", ("taxi",)),
     ]
     expected.append(Dialogue(spoken, "taxi/2024/y", ("2024",)))
-    assert list(read_own(folder)) == expected
+    assert list(read_path(folder)) == expected
     for first in ("taxi/2024", "taxi/2024/y.txt"):
-        assert list(read_own(folder / first)) == [Dialogue(spoken, "y")]
+        assert list(read_path(folder / first)) == [Dialogue(spoken, "y")]
     (folder / "again").symlink_to(folder)
     (folder / "gone.txt").symlink_to(tmp_path / "nowhere")
-    assert list(read_own(folder)) == expected
+    assert list(read_path(folder)) == expected
 
 
 def test_folders_of_other_files_and_of_bad_transcripts(tmp_path, caplog):
     folder = write(tmp_path, {"b.jsonl": ""})
     with pytest.raises(InputError, match=r"left out b\.jsonl, in which nobody says anything"):
-        list(read_own(folder))
+        list(read_path(folder))
     (folder / "b.jsonl").unlink()
     write(folder, {"c.txt.gz": "", "c.parquet": "", "d.wav": "", "README.md": ""})
     with pytest.raises(
         InputError, match=r"got no dialogue \(left out .*\), expected \.jsonl, .*\.xlsx files"
     ):
-        list(read_own(folder))
+        list(read_path(folder))
     write(folder, {"a.txt": "Agent: Hi\nUser: Ho"})
-    assert [item.id for item in read_own(folder)] == ["a"]
+    assert [item.id for item in read_path(folder)] == ["a"]
     assert f"{folder}/d.wav: left out a file that a folder is not read with (.wav)" in caplog.text
     write(folder, {"0.txt": b"\xff"})
-    assert [item.id for item in read_own(folder)] == ["a"]
+    assert [item.id for item in read_path(folder)] == ["a"]
     (folder / "a.txt").unlink()
     with pytest.raises(InputError, match=r"0\.txt:1: got .* expected 'SPEAKER: text'"):
-        list(read_own(folder))
+        list(read_path(folder))
 
 
 # What is told comes first, then well-known names, then who speaks first.
@@ -287,7 +287,7 @@ def test_forms_and_files_that_are_not_read_and_what_is_taken_for_a_path(tmp_path
         assert all(ending in sentence for ending in FORMS)
     for name in ("none.csv", "none", "a\0b.csv", "~nobody-of-that-name/d.csv"):
         with pytest.raises(InputError, match="cannot be read"):
-            read_own(tmp_path / name if name[0] != "~" else name)
+            read_path(tmp_path / name if name[0] != "~" else name)
     for name in ("nofolder/", "a/b/c"):
         with pytest.raises(
             InputError, match=r"corpus .*: no such file or folder; give one that exists"
@@ -300,4 +300,4 @@ def test_forms_and_files_that_are_not_read_and_what_is_taken_for_a_path(tmp_path
     content = gzip.compress(table(TWO * 500))
     for damaged in (content[:-9], b"no gzip", content[:60] + b"\0\0" + content[62:]):
         with pytest.raises(InputError, match=r"d\.csv\.gz.*(gzip|damaged|cut off)"):
-            list(read_own(write(tmp_path, {"d.csv.gz": damaged}) / "d.csv.gz"))
+            list(read_path(write(tmp_path, {"d.csv.gz": damaged}) / "d.csv.gz"))

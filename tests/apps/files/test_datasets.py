@@ -13,7 +13,7 @@ from hub_server import run_hub
 from made_up_corpora import refusal
 from talks import to_dataset
 
-from hf_dialemb.apps.files.reading import read_own, read_rows
+from hf_dialemb.apps.files.reading import read_path, read_rows
 from hf_dialemb.data import iterate_dialogues, load_dialogues
 from hf_dialemb.data.reading_options import ReadingOptions
 from hf_dialemb.dialogue import Dialogue, Turn
@@ -38,7 +38,7 @@ def test_round_trip_through_a_dataset_and_parquet(tmp_path, sample_dialogues):
     for made in (dataset, loaded):
         assert load_dialogues(made) == dialogues
         assert load_dialogues(made)[0].to_json() == dialogues[0].to_json()
-    assert list(read_own(path)) == dialogues
+    assert list(read_path(path)) == dialogues
 
 
 def test_missing_or_other_columns_are_read_and_mistakes_told(tmp_path):
@@ -81,8 +81,8 @@ def test_parquet_with_other_columns_and_fields(tmp_path):
             path,
             row_group_size=1,
         )
-        assert list(read_own(path, ReadingOptions(roles="Bot=assistant"))) == expected
-        assert list(read_own(path)) == expected
+        assert list(read_path(path, ReadingOptions(roles="Bot=assistant"))) == expected
+        assert list(read_path(path)) == expected
     for columns, sentence in (
         ({"score": ["Hi"], "id": [5]}, "got no column for content"),
         (
@@ -92,7 +92,7 @@ def test_parquet_with_other_columns_and_fields(tmp_path):
     ):
         pa.parquet.write_table(pa.table(columns), path)
         with pytest.raises(InputError, match=sentence):
-            list(read_own(path))
+            list(read_path(path))
     to_dataset([HO] * 9).to_parquet(path)
     content = path.read_bytes()
     for size in (0, 3, 400, -10):

@@ -49,7 +49,10 @@ def _check(options: argparse.Namespace) -> None:
     from ..files.check import SHOWN, check
     from ..files.findings import Notes
 
-    kinds, counts, severe, first = Notes(), Counter[str](), Counter[str](), list[Dialogue]()
+    kinds = Notes()
+    counts = Counter[str]()
+    severe = Counter[str]()
+    first = list[Dialogue]()
     account = Account()
     into: dict[str, Any] = {"counts": counts, "first": first, "account": account}
     for problem in check(options.file, options.split, **into, **reading_of(options)):
@@ -89,7 +92,8 @@ def _convert(options: argparse.Namespace) -> None:
         raise InputError(
             f"output '{output}': expected a name that ends in .jsonl or .jsonl.gz; rename it"
         )
-    dialogues, counts = _dialogues(options), Counter[str]()
+    dialogues = _dialogues(options)
+    counts = Counter[str]()
     if options.mask:
         dialogues = _masked(dialogues, options.mask_names, counts)
     say(f"Wrote {write_jsonl(dialogues, output):,} dialogues to {output}")

@@ -23,7 +23,8 @@ from .parser import (
     say,
 )
 
-RECIPE, CORPUS = "dse_demo", "star_small"
+RECIPE = "dse_demo"
+CORPUS = "star_small"
 OWN = "own_minilm"
 """The recipe where neither a recipe nor a method is named."""
 
@@ -103,7 +104,8 @@ example: dialemb model card --model published/dse-minilm --run runs/dse-minilm
   --results benchmark/dse.json"""
 
 QUERY = "I want to see a flat before I rent it"
-TASK, SHOWN = "response-selection", ("top1", "top10", "mrr")
+TASK = "response-selection"
+SHOWN = ("top1", "top10", "mrr")
 """What the training teaches, which turn follows, and the figures that are printed."""
 _DEMO_OPTIONS: Options = {
     "--output": {
@@ -191,8 +193,12 @@ def _demo(options: argparse.Namespace) -> None:
     from ...training.arguments import make_settings
     from ...training.training_run import run_training
 
-    output, max_steps, started = options.output, options.max_steps, time.perf_counter()
-    trained, published, page = output / "trained", output / "published", output / "flow.html"
+    output = options.output
+    max_steps = options.max_steps
+    started = time.perf_counter()
+    trained = output / "trained"
+    published = output / "published"
+    page = output / "flow.html"
     shorter = {} if max_steps is None else {"max_steps": max_steps}
     settings = make_settings({"output_dir": trained, **shorter}, RECIPE)
     say(

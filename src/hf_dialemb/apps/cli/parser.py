@@ -54,7 +54,7 @@ READING: Options = {
     "--roles": {"help": "who is who, such as Agent=assistant,Customer=user"},
     "--dates": {"choices": ["day-first", "month-first"], "help": "the order of numbers in dates"},
     "--gap": {"help": "the pause that ends a conversation, such as 30m, 4h or 2d"},
-    "--sheet": {"help": "the sheet of a workbook, or all"},
+    "--sheet": {"help": "the sheet of a workbook (default: all)"},
     "--strict": {
         "action": "store_true",
         "help": "stop at what is malformed, and guess nothing (default: leave it out and count it)",
@@ -102,7 +102,8 @@ class Command(NamedTuple):
 
 def add_command(commands: Commands, command: Command) -> None:
     """Add a command; one with a name of two words is not listed."""
-    name, summary = command.name, command.summary
+    name = command.name
+    summary = command.summary
     listed: dict[str, Any] = {} if " " in name else {"help": summary}
     parser = commands.add_parser(
         name,

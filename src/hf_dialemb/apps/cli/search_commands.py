@@ -127,20 +127,21 @@ def _index_of(options: argparse.Namespace) -> TurnIndex:
 
     if options.index:
         return TurnIndex(options.index, chosen_model(options, options.model, needed=False))
-    model, reading = chosen_model(options, options.model, "turn"), reading_of(options)
+    model = chosen_model(options, options.model, "turn")
+    reading = reading_of(options)
     if Path(options.corpus).is_file():
         return kept_index(Path(options.corpus), model, **reading)
     return index_of(loaded(options, options.corpus), model)
 
 
 def _index(options: argparse.Namespace) -> None:
-    from ..files.reading import read_own
+    from ..files.reading import read_path
     from ..search.turn_index import TurnIndex
 
     how = ReadingOptions(**reading_of(options))
     if options.input:
         # refuses it, and says what is left out, before all else
-        deque(read_own(options.input, how), maxlen=0)
+        deque(read_path(options.input, how), maxlen=0)
     made = options.output.exists() or not options.input
     model = chosen_model(options, options.model, "turn", needed=not made)
     index = TurnIndex(options.output, None if options.reembed else model)
@@ -149,7 +150,7 @@ def _index(options: argparse.Namespace) -> None:
     if options.delete:
         print(f"Deleted {index.delete(dialogue=options.delete):,} turns")
     if options.input:
-        added = index.add(read_own(options.input, how, silent=True))
+        added = index.add(read_path(options.input, how, silent=True))
         print(f"Embedded {added:,} dialogues that are new or changed")
     print(f"{options.output}: {len(index):,} turns")
 

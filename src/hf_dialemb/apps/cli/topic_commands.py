@@ -64,8 +64,8 @@ def _run(options: argparse.Namespace) -> None:
         topics = topics.compared_with(options.earlier)
     if options.compare:
         topics = topics.compared(options.compare)
-    for line in lines_of(topics.comparisons) if topics.comparisons else []:
-        say(line)
+    if topics.comparisons:
+        say("\n".join(lines_of(topics.comparisons)))
     topics.save(output)
     say(f"Wrote {output / PAGE}: {topics.counts}")
     if options.topics is None and not options.earlier:

@@ -18,7 +18,6 @@ class Account:
     """Words of a source by where they are."""
 
     def __init__(self) -> None:
-        self.is_kept = True  # not while dialogues are only looked at
         self._known: dict[int, str] = {}  # by the hash of a text, whether it is said or noted
         self.words: Counter[str] = Counter()  # "said" or named, and "noted": left out, told why
         self.left: Counter[str] = Counter()  # words by path
@@ -26,12 +25,12 @@ class Account:
 
     def keep(self, value: Any) -> None:
         """Know a text that is said, or a value that is named."""
-        if isinstance(value, str) and self.is_kept:
+        if isinstance(value, str):
             self._known[hash(value.strip())] = "said"
 
     def note(self, value: Any) -> None:
         """Know the texts of what is left out for a reason."""
-        for _, text in texts_in(value, "") if self.is_kept else ():
+        for _, text in texts_in(value, ""):
             self._known.setdefault(hash(text.strip()), "noted")
 
     def forget(self) -> None:
@@ -40,7 +39,7 @@ class Account:
 
     def take(self, value: Any) -> None:
         """Count the long texts in a record."""
-        for place, text in texts_in(value, "") if self.is_kept else ():
+        for place, text in texts_in(value, ""):
             count = text.count(" ") + 1
             known = self._known.get(hash(text.strip())) if count >= _LONG else ""
             if known:

@@ -3,11 +3,9 @@
 Every problem of your own conversations, with its place and its remedy.
 """
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +53,7 @@ def check(
         findings = find_own(name, notes)
     else:
         findings = find_in_hub_dataset(name, split, notes)
-    places: dict[bytes, str] = {}
+    places: dict[int, str] = {}
     before: tuple[Problem, ...] = ()
     try:
         for finding in findings:
@@ -73,11 +71,11 @@ def check(
         yield Problem(match[1], str(error)[match.end() :]) if match else Problem(name, str(error))
 
 
-def _warning(dialogue: Dialogue, place: str, places: dict[bytes, str]) -> str:
+def _warning(dialogue: Dialogue, place: str, places: dict[int, str]) -> str:
     """Return what may be wrong with a dialogue; empty for most."""
     turns = dialogue.turns
-    spoken = [[turn.role, plain(turn.content)] for turn in turns]
-    first = places.setdefault(blake2b(json.dumps(spoken).encode(), digest_size=8).digest(), place)
+    spoken = tuple((turn.role, plain(turn.content)) for turn in turns)
+    first = places.setdefault(hash(spoken), place)
     if first != place:
         return f"got the same turns as {first}; delete one of the two, unless both took place"
     if len(turns) == 1:

@@ -30,7 +30,8 @@ def _pattern(*kinds: Mapping[str, str]) -> re.Pattern[str]:
     return re.compile("|".join(rule for kind in kinds for rule in kind.values()), re.IGNORECASE)
 
 
-_ALWAYS, _OF_CHATS = _RULES["left_out"].values(), _RULES["left_out_of_chats"]
+_ALWAYS = _RULES["left_out"].values()
+_OF_CHATS = _RULES["left_out_of_chats"]
 _NOTICES = {  # whole texts by where they stand, and how long they are at most
     "chat": (_pattern(*_ALWAYS, *_OF_CHATS.values()), 1 << 30),
     "transcript": (_pattern(*_ALWAYS), 60),

@@ -4,12 +4,14 @@ Reading and checking agree by them on what is malformed.
 """
 
 import logging
+import pickle
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from ...data.raw_records import readable, shortened
@@ -178,22 +180,45 @@ def message_of(place: str, speaker: str, content: str) -> dict[str, Any]:
     return {"role": speaker, "content": content, "name": name, "place": place}
 
 
-def from_drafts(drafts: Drafts, notes: Notes) -> Iterator[Finding]:
-    """Make dialogues of drafts, read twice: roles, times and texts depend on the whole source."""
-    first = Notes(notes.options)
-    first.account.is_kept = False
-    for draft in drafts(first):
-        notes.see(draft)
-    for draft in drafts(notes):
-        if draft.problems:
-            yield Finding(draft.place, id=str(draft.id), problems=draft.problems)
-            continue
-        begun = notes.times.read(draft.time)
-        parts = _by_pauses(_in_order(draft, notes), draft, notes)
-        for number, messages in enumerate(parts or [[]], start=1):
-            id = draft.id if number == 1 else f"{draft.id}#{number}"
-            time = begun.iso if begun and number == 1 else ""
-            yield from _finding(replace(draft, id=id, messages=messages, time=time), notes)
+def from_drafts(drafts: Drafts, notes: Notes, sample: Drafts | None = None) -> Iterator[Finding]:
+    """Make dialogues of drafts; roles, times and texts depend on all of them, or on a ``sample``.
+
+    Without a sample, the drafts of a file wait on disk until the last was seen.
+    """
+    if sample:
+        for draft in sample(Notes(notes.options)):
+            notes.see(draft)
+        for draft in drafts(notes):
+            yield from _from_draft(draft, notes)
+        return
+    with TemporaryFile() as waiting:
+        for draft in drafts(notes):
+            notes.see(draft)
+            waiting.write(_packed(draft))
+        pickle.dump(None, waiting)
+        waiting.seek(0)
+        while kept := pickle.load(waiting):
+            yield from _from_draft(kept, notes)
+
+
+def _packed(draft: Draft) -> bytes:
+    try:
+        return pickle.dumps(draft)
+    except RecursionError as error:
+        problem = Problem(draft.place, f"got nested values ({error}); repair the record")
+        return pickle.dumps(Draft(draft.place, "", (), problems=(problem,)))
+
+
+def _from_draft(draft: Draft, notes: Notes) -> Iterator[Finding]:
+    if draft.problems:
+        yield Finding(draft.place, id=str(draft.id), problems=draft.problems)
+        return
+    begun = notes.times.read(draft.time)
+    parts = _by_pauses(_in_order(draft, notes), draft, notes)
+    for number, messages in enumerate(parts or [[]], start=1):
+        id = draft.id if number == 1 else f"{draft.id}#{number}"
+        time = begun.iso if begun and number == 1 else ""
+        yield from _finding(replace(draft, id=id, messages=messages, time=time), notes)
 
 
 def _in_order(draft: Draft, notes: Notes) -> list[dict[str, Any]]:

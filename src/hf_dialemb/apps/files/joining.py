@@ -107,7 +107,8 @@ def continued(before: list[Message], latest: list[Message]) -> list[Message]:
         spoken = (message for message in messages if "left_out" not in message)
         return [(str(message["role"]), message["content"]) for message in spoken]
 
-    old, new = keys(before), keys(latest)
+    old = keys(before)
+    new = keys(latest)
     if new and new == old[: len(new)]:
         return before
     sizes = range(min(len(old), len(new)), 0, -1)

@@ -15,7 +15,8 @@ _DEEPEST = 5  # objects in objects
 # lists whose first item counts
 _FIRST = {"alternatives", "nBest", "candidates", "users", "senders", "authors"}
 _LONGEST = 1 << 20  # characters of JSON in a text
-_ASKED, _ANSWERED = word_list("asked"), word_list("answered")
+_ASKED = word_list("asked")
+_ANSWERED = word_list("answered")
 _DOTTED = re.compile(r"[A-Za-z_][\w-]*(\.[\w-]+)+")
 
 

@@ -107,7 +107,8 @@ def unquoted(text: str) -> str:
             break
         # the fields of the message itself, or a quote with its marks
         is_left = length and (cuts or _QUOTED.match(below))
-        kept += [] if is_left or _QUOTED.match(lines[place]) else [lines[place]]
+        if not (is_left or _QUOTED.match(lines[place])):
+            kept.append(lines[place])
         place += length if is_left else 1
     if len(kept) == len(lines):
         return text

@@ -151,7 +151,8 @@ def _reason(flat: Record, layout: Layout, role: str) -> str:
     if any(flat.get(path) for path in row.get("notices", ())):
         return "a notice"
     for path in layout.kinds:
-        name, kind = path.rpartition("/")[2], flat.get(path)
+        name = path.rpartition("/")[2]
+        kind = flat.get(path)
         if isinstance(kind, str) and _is_unsaid(name, kind, path in layout.role):
             return f"a message whose {name} is {kind[:40]!r}"
     is_unsaid = is_program(role) and not (role.lower() == "system" and layout.system_speaks)

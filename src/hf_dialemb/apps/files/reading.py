@@ -51,7 +51,7 @@ _SURVEYED = 1000  # rows of the Hub that decide who speaks, and how times are wr
 _PART = re.compile(r"\d{4}-\d\d-\d\d\.json|message_\d+\.json")  # of Slack, of Messenger
 
 
-def read_own(
+def read_path(
     path: str | Path, options: ReadingOptions | None = None, *, silent: bool = False
 ) -> Iterator[Dialogue]:
     """Read the dialogues of a file or folder, one at a time.
@@ -66,13 +66,8 @@ def read_own(
     return dialogues(find_own(path, notes), path, notes, silent=silent)
 
 
-def read_path(path: str, options: ReadingOptions) -> Iterator[Dialogue]:
-    """Read a file or a folder for `load_dialogues`."""
-    return read_own(path, options)
-
-
 def find_own(path: str | Path, notes: Notes) -> Iterator[Finding]:
-    """Read a file or folder as `read_own` does, and say of the malformed what is wrong."""
+    """Read a file or folder as `read_path` does, and say of the malformed what is wrong."""
     path = _readable(path)
     endings = {file_ending(file) for file in files_of(path)}
     if parse_columns(notes.options.columns) and endings <= {*TRANSCRIPTS}:
@@ -115,7 +110,7 @@ def find_in_hub_dataset(identifier: str, split: str, notes: Notes) -> Iterator[F
             f"{identifier}: got rows that are turns, expected a column with lists of messages; "
             "give the .parquet files of the dataset, or rename or convert yours"
         )
-    findings = distinct(from_drafts(drafts, notes), identifier, "rows with messages", notes)
+    findings = distinct(from_drafts(drafts, notes, drafts), identifier, "rows with messages", notes)
     return with_remarks(findings, notes, identifier)
 
 

@@ -38,7 +38,9 @@ class RecordDrafts:
     """The dialogues of a file's records, which are surveyed first."""
 
     def __init__(self, read: Read, name: str, given: Mapping[str, str], title: str = "") -> None:
-        self._read, self.name, self.title = read, name, title
+        self._read = read
+        self.name = name
+        self.title = title
         sample = [item for _, item in islice(read(), _SURVEYED) if not fault_of(item)]
         objects = [item for item in sample if isinstance(item, Mapping)]
         self._columns = columns_of([dict(flattened(item)) for item in objects])
@@ -55,10 +57,12 @@ class RecordDrafts:
         latest = None
         for _, part, key in self._keyed(None):
             mark = hash(key)
-            self._apart |= {mark} if mark in self.sizes and mark != latest else set()
+            if mark in self.sizes and mark != latest:
+                self._apart.add(mark)
             self.sizes[mark] += 1
             latest = mark
-            for path, value in ranked_fields(part.around, "id") if isinstance(part, Talk) else ():
+            around = part.around if isinstance(part, Talk) else {}
+            for path, value in ranked_fields(around, "id"):
                 if len(ids.setdefault(path, set())) < 2:
                     ids[path].add(str(value))
         # A field that never differs tells no dialogues apart.
@@ -210,11 +214,14 @@ class RecordDrafts:
     def _divided(
         self, place: str, key: str, talk: Talk, parts: Mapping[str, list[Message]], notes: Notes
     ) -> Iterator[Draft]:
-        around, layout = talk.around, talk.layout
+        around = talk.around
+        layout = talk.layout
         id, id_path = id_of(around, self._alike)
         time_path, time = next(iter(ranked_fields(around, "time")), ("", ""))
         if self.rows and (layout.group or self.is_table):
-            id_path, time_path, time = "", "", ""
+            id_path = ""
+            time_path = ""
+            time = ""
         if self.rows and not id_path:
             id = key
         if self.title and id:

@@ -47,7 +47,7 @@ def find_in(
     records: Callable[[Path], Iterator[tuple[str, Any]]], path: Path, notes: Notes
 ) -> Iterator[Finding]:
     """Read a file of records, which are conversations, or the rows of a table."""
-    return find_in_records(partial(records, path), str(path), notes)
+    return find_in_records(partial(records, path), str(path), notes, is_file=True)
 
 
 def whole_chat(files: Sequence[Path]) -> dict[str, Any]:
@@ -60,7 +60,8 @@ def whole_chat(files: Sequence[Path]) -> dict[str, Any]:
     messages: list[Any] = []
     for _, value in chain.from_iterable(map(json_records, files)):
         is_part = isinstance(value, dict) and isinstance(value.get("messages"), list)
-        whole |= value if is_part else {}
+        if is_part:
+            whole |= value
         messages += value["messages"] if is_part else [value]
     return whole | {"messages": messages}
 
@@ -86,10 +87,6 @@ def find_in_table(path: Path, notes: Notes) -> Iterator[Finding]:
             if len(sheets) == 1:
                 raise
             notes.add(f"passed over a sheet ({error})", name)
-    yield from _found_in(tables, notes)
-
-
-def _found_in(tables: Sequence[RecordDrafts], notes: Notes) -> Iterator[Finding]:
     yield from from_drafts(
         lambda notes: chain.from_iterable(table(notes) for table in tables), notes
     )
@@ -97,7 +94,9 @@ def _found_in(tables: Sequence[RecordDrafts], notes: Notes) -> Iterator[Finding]
         table.take_account(notes)
 
 
-def find_in_records(read: Read, name: str, notes: Notes) -> Iterator[Finding]:
+def find_in_records(
+    read: Read, name: str, notes: Notes, *, is_file: bool = False
+) -> Iterator[Finding]:
     """Read conversations in records of any form.
 
     Records that are flat are the rows of a table; ``name`` is its place. A file of nothing but what
@@ -108,7 +107,9 @@ def find_in_records(read: Read, name: str, notes: Notes) -> Iterator[Finding]:
     if not is_open and all(_is_written(record) for _, record in read()):
         yield from (from_record(place, record) for place, record in read())
     else:
-        yield from _found_in([RecordDrafts(read, name, parse_columns(options.columns))], notes)
+        table = RecordDrafts(read, name, parse_columns(options.columns))
+        yield from from_drafts(table, notes, None if is_file else table)
+        table.take_account(notes)
 
 
 def _is_written(record: Any) -> bool:

@@ -236,8 +236,9 @@ class Conversations:
                 group = thread
             elif replies and group is None and places is None:
                 group = value_at(flat, (*IDS, *layout.text))
-            beside = {} if group is None else {"group": str(address_of(group))}
-            beside |= {} if places is None else {"place": places[id(item)]}
+            beside = {} if places is None else {"place": places[id(item)]}
+            if group is not None:
+                beside["group"] = str(address_of(group))
             filled = [(flat, *side) for side in sides if value_at(flat, side[0].text) is not None]
             read = filled or [(flat, *sides[0])]
             for inner, some in replies:
@@ -259,12 +260,13 @@ class Conversations:
 
     def _sides(self, value: Record, path: str) -> Iterator[Message]:
         """Yield what is asked and answered, after what was so before."""
-        history = value.get("history")
-        messages: list[Message] = [
-            _said(side, str(text))
-            for exchange in (history if isinstance(history, list) else [])
-            for text, side in zip(exchange, SIDES, strict=False)
-        ]
+        messages: list[Message] = []
+        if isinstance(value.get("history"), list):
+            messages = [
+                _said(side, str(text))
+                for exchange in value["history"]
+                for text, side in zip(exchange, SIDES, strict=False)
+            ]
         time = ranked_fields(dict(flattened(value)), "time")
         beside = {"time": time[0][1]} if time else {}
         for name, side in zip(pair_of(value), SIDES, strict=True):

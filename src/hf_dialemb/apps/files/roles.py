@@ -111,7 +111,8 @@ class RoleMap:
                 guesses[name] = IGNORE
             elif role and (is_machine or role not in {*taken, *guesses.values()}):
                 guesses[name] = role
-                people |= set() if is_machine else {role}
+                if not is_machine:
+                    people.add(role)
         rest = [name for name in names if name not in guesses]
         known = {*taken, *guesses.values()} & set(ROLES[:2])
         others = "user" if known else ""

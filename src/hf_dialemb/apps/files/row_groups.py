@@ -31,7 +31,9 @@ class Rows:
     """Puts rows together that are one dialogue."""
 
     def __init__(self, name: str, layout: Layout, tables: Conversations) -> None:
-        self.name, self.layout, self._tables = name, layout, tables
+        self.name = name
+        self.layout = layout
+        self._tables = tables
         texts = str([*layout.group, *layout.text])
         self.is_mail = layout.is_markup or _TICKETS.search(texts.casefold()) is not None
         self._differing: set[str] = set()  # fields that are no metadata

@@ -38,7 +38,8 @@ def layout_of_rows(
     taken = {*(sides or text[:1]), *role[:1], *given.values()}
     group, divides = _group(filled, taken, has_role=bool(role))
     if "id" in given:
-        group, divides = [given["id"]], True
+        group = [given["id"]]
+        divides = True
     is_recording = layout.is_recording and {"start", "end"} <= filled.keys()
     time = list(layout.time if is_recording else [*layout.time, *layout.start])
     days, clocks = ([at for at in filled if name_rank(kind, at) == 0] for kind in ("day", "clock"))
@@ -76,7 +77,8 @@ def _sides(columns: Mapping[str, list[Any]]) -> list[str]:
         if not any(rank < 6 for rank in content):
             words = {p: _SIDE.sub("", p.casefold()) for p in columns if not p.isdecimal()}
             places += [path for path, word in words.items() if WELL_KNOWN.get(word) == side]
-        sides += places if len(places) == 1 else []
+        if len(places) == 1:
+            sides += places
     is_plain = not any(is_whole(str(text)) for side in sides for text in columns[side])
     return sides if len(sides) == 2 and is_plain else []
 

@@ -11,7 +11,8 @@ from .evidence import Layout, value_at
 from .json_values import Record, flattened, opened, plain
 from .message_parts import Message
 
-_LONGEST_VALUE, _MOST_FIELDS = 1000, 50  # of metadata
+_LONGEST_VALUE = 1000  # characters of metadata
+_MOST_FIELDS = 50  # of metadata
 _PERSON_IDS = {"id", "_id", "ID", "user_id", "userId", "ParticipantId", "participantId"}
 _OF_PERSONS = {"name", "role", "type", "ParticipantRole", "real_name"}
 _OF_MESSAGES = {"text", "body", "content", "Content", "author_id"}
@@ -75,8 +76,9 @@ def versions(talks: list[Talk]) -> list[Talk]:
         letters = "".join(sorted(talk.letters))
         first = talk.texts[0] if talk.texts else id(talk)
         key: Any = letters or (first, id_of(talk.around)[0] or talk.home)
-        for at, other in kept.items() if letters and talk.voices == 1 else ():
-            key = at if other.voices > 1 and talk.letters in other.letters else key
+        if letters and talk.voices == 1:
+            held = (at for at in kept if kept[at].voices > 1 and talk.letters in kept[at].letters)
+            key = next(held, key)
         if kept.setdefault(key, talk) is not talk:
             kept[key].more.append(talk)
     return sorted(kept.values(), key=lambda talk: places[id(talk)])

@@ -24,7 +24,8 @@ _OTHERS = [  # none of these is a guess of every text
     *("mac_roman", "iso8859_2", "iso8859_5", "iso8859_7", "iso8859_15"),
 ]
 NOT_TEXT = "got bytes that are not UTF-8, expected text; save the file as UTF-8"
-_LARGEST_SAMPLE, _BLOCK = 1 << 20, 1 << 16  # bytes
+_LARGEST_SAMPLE = 1 << 20  # bytes
+_BLOCK = 1 << 16  # bytes
 _HIGH = re.compile(rb"[\x80-\xff]")
 _HALVES = re.compile("[\ud800-\udfff]")
 

@@ -97,7 +97,8 @@ def score_differences(
     """
     from scipy.stats import mannwhitneyu
 
-    differences, p = [], []
+    differences = []
+    p = []
     for name, (before, after) in scores.items():
         first, second = ([score for score in own if score is not None] for own in (before, after))
         sizes = len(first), len(second)
@@ -127,7 +128,8 @@ def largest_first(differences: Sequence[Difference]) -> list[Difference]:
 
 def holm(p: Sequence[float]) -> list[float]:
     """Correct p values for their number by Holm's rule (1979)."""
-    largest, corrected = 0.0, [1.0] * len(p)
+    largest = 0.0
+    corrected = [1.0] * len(p)
     for place, row in enumerate(sorted(range(len(p)), key=p.__getitem__)):
         largest = max(largest, min(1.0, p[row] * (len(p) - place)))
         corrected[row] = largest

@@ -116,7 +116,8 @@ def in_order_of_size(labels: NDArray[Any]) -> NDArray[np.int32]:
 
 def _largest_split(vectors: NDArray[Any], clustering: Clustering, seed: int) -> Clustering:
     """Split the wide clusters that hold more than `MOST_OF_A_ROLE` of all."""
-    labels, sizes = clustering.labels.copy(), np.bincount(clustering.labels)
+    labels = clustering.labels.copy()
+    sizes = np.bincount(clustering.labels)
     widest = float(clustering.merges[-len(sizes), 2])
     for label in np.flatnonzero((sizes > MOST_OF_A_ROLE * len(labels)) & (sizes >= _MANY)):
         rows = np.flatnonzero(clustering.labels == label)
@@ -182,8 +183,9 @@ def _choice(merges: Merges, number: int | None, threshold: float | None) -> tupl
 
 def _without_knee(merges: Merges) -> int:
     """Return the number of clusters below a share of the highest distance, within bounds."""
-    leaves, threshold = len(merges) + 1, SHARE_OF_HIGHEST * float(merges[-1, 2])
-    most = min(number_below(merges, threshold), (leaves + 1) // 2, MOST_CLUSTERS)
+    leaves = len(merges) + 1
+    below = number_below(merges, SHARE_OF_HIGHEST * float(merges[-1, 2]))
+    most = min(below, (leaves + 1) // 2, MOST_CLUSTERS)
     return max(_FEWEST if leaves >= _MANY else 2, most)
 
 
@@ -216,8 +218,10 @@ def average_linkage(means: NDArray[Any], weights: NDArray[Any]) -> Merges:
     np.clip(np.subtract(1, distances, out=distances), 0, 2, out=distances)
     np.fill_diagonal(distances, np.inf)
     sizes = np.array(weights, dtype=np.float64)
-    pairs, heights = np.zeros((len(sizes) - 1, 2), dtype=np.intp), np.zeros(len(sizes) - 1)
-    alive, chain = np.ones(len(sizes), dtype=bool), list[int]()
+    pairs = np.zeros((len(sizes) - 1, 2), dtype=np.intp)
+    heights = np.zeros(len(sizes) - 1)
+    alive = np.ones(len(sizes), dtype=bool)
+    chain = list[int]()
     for row in range(len(heights)):
         chain = chain or [int(alive.argmax())]
         while True:
@@ -228,8 +232,10 @@ def average_linkage(means: NDArray[Any], weights: NDArray[Any]) -> Merges:
             if len(chain) > 1 and of_last[chain[-2]] <= of_last[nearest]:
                 break
             chain.append(nearest)
-        gone, kept = chain.pop(), chain.pop()
-        pairs[row], heights[row] = (gone, kept), distances[gone, kept]
+        gone = chain.pop()
+        kept = chain.pop()
+        pairs[row] = (gone, kept)
+        heights[row] = distances[gone, kept]
         share = sizes[gone] / (sizes[gone] + sizes[kept])
         distances[kept] *= 1 - share
         distances[kept] += share * distances[gone]
@@ -289,7 +295,8 @@ def grouped_leaves(
     heights = np.sort(np.concatenate([merges[:, 2] for merges in trees]))
     made = len(units) - groups
     highest = float(heights[made]) if made < len(heights) else np.inf
-    labels, count = np.zeros(len(units), dtype=np.intp), 0
+    labels = np.zeros(len(units), dtype=np.intp)
+    count = 0
     for rows, merges in zip(regions, trees, strict=True):
         number = number_below(merges, highest)
         labels[rows] = count + cut(merges, number)
@@ -304,7 +311,8 @@ def _regions(units: NDArray[np.float32], region: int, seed: int) -> list[NDArray
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
 
-    waiting, regions = [np.arange(len(units))], list[NDArray[np.intp]]()
+    waiting = [np.arange(len(units))]
+    regions = list[NDArray[np.intp]]()
     while waiting:
         rows = waiting.pop()
         own = units[rows]

@@ -87,7 +87,8 @@ def _findings(flow: Flow, sets: tuple[Named, Named], times: int) -> list[str]:
     """Say which ends differ, the number of turns, and which states are new, gained or lost."""
     (_, before), (second, after) = sets
     names = flow.utterances.dialogues
-    kinds, through = defaultdict[Any, set[str]](set), defaultdict[Any, set[str]](set)
+    kinds = defaultdict[Any, set[str]](set)
+    through = defaultdict[Any, set[str]](set)
     for end in ends(flow):
         kinds[end.kind].update(end.dialogues)
     for name, trajectory in zip(names, flow.trajectories, strict=True):
@@ -123,7 +124,8 @@ def _findings(flow: Flow, sets: tuple[Named, Named], times: int) -> list[str]:
 
 def _joined(old: Utterances, new: Utterances, title: str) -> Utterances:
     """Return the utterances of a flow, and then others, whose dialogues are called by the title."""
-    known, names = {*old.dialogues}, [f"{title}/{name}" for name in new.dialogues]
+    names = [f"{title}/{name}" for name in new.dialogues]
+    known = {*old.dialogues}
     return Utterances(
         (*old.dialogues, *(f"{name} (new)" if name in known else name for name in names)),
         np.concatenate([old.places, new.places + np.int32(len(old.dialogues))]),
@@ -139,7 +141,9 @@ def with_new_states(flow: Flow, vectors: NDArray[np.float32], is_new: NDArray[np
     Far is what lies farther than all but `_FAR` of the flow's own, where several are alike. Vectors
     are ``(N, D)``.
     """
-    utterances, clusters, means = flow.utterances, list(flow.clusters), flow.centroids
+    utterances = flow.utterances
+    clusters = list(flow.clusters)
+    means = flow.centroids
     labels = assign(vectors, utterances.roles, means, clusters)
     near = np.einsum("nd,nd->n", unit(vectors), unit(means)[labels])
     for role, rows in utterances.rows_by_role().items():

@@ -20,11 +20,14 @@ from ..pages.page import write_page
 from .flow import Cluster, Flow, Utterances
 from .graph import Pruning
 
-CACHE, PAGE = "cache", "index.html"
+CACHE = "cache"
+PAGE = "index.html"
 _WRONG_FORM = (OSError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What reading another file than one of ours raises."""
 
-FLOW, UTTERANCES, CENTROIDS = "flow.json", "utterances.parquet", "centroids.safetensors"
+FLOW = "flow.json"
+UTTERANCES = "utterances.parquet"
+CENTROIDS = "centroids.safetensors"
 FILES = (FLOW, PAGE, UTTERANCES, CENTROIDS)
 _AGAIN = "run dialemb flow again"
 

@@ -20,7 +20,8 @@ START: State = ("", "[start]")  # where every trajectory begins; only edges have
 END: State = ("", "[end]")  # where every trajectory ends; only edges have it
 # the paper's ε: states of at most this share of the most frequent state's count are noise
 NOISE = 0.02
-STATES, TRANSITIONS = 30, 2.5  # the states, and the transitions per state, that a person reads
+STATES = 30  # that a person reads
+TRANSITIONS = 2.5  # of each state
 # tried where all others leave no path
 _LOW = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
 
@@ -164,8 +165,9 @@ def readable(graph: FlowGraph, nodes: float | None = None, edges: float | None =
 
 def _unreadable(graph: FlowGraph, shown: WeightedGraph) -> tuple[float, int]:
     """Return how many times too crowded the shown part is, and the utterances it lacks."""
-    states, transitions = len(shown.states), len(shown.edges)
-    crowd = max(1.0, states / STATES, transitions / (TRANSITIONS * len(shown.nodes)))
+    crowd = max(
+        1.0, len(shown.states) / STATES, len(shown.edges) / (TRANSITIONS * len(shown.nodes))
+    )
     return crowd, -sum(map(graph.states.__getitem__, shown.states))
 
 

@@ -59,7 +59,8 @@ def next_in_dialogues(
 
     ``folder`` is the output of ``dialemb flow``; ``dialogues`` are what `load_dialogues` takes.
     """
-    flow, utterances = read_flow(folder), read_utterances(load_dialogues(dialogues))
+    flow = read_flow(folder)
+    utterances = read_utterances(load_dialogues(dialogues))
     labels = assign(
         new_vectors(flow, folder, utterances), utterances.roles, flow.centroids, flow.clusters
     )
@@ -98,7 +99,8 @@ def assign(
     The cosine decides; of equally near ones it is the first. An InputError reports a role without
     clusters.
     """
-    utterances, means = unit_vectors(vectors), unit_vectors(centroids)
+    utterances = unit_vectors(vectors)
+    means = unit_vectors(centroids)
     speakers = np.array(roles, dtype=object)
     labels = np.zeros(len(roles), dtype=np.int32)
     for role in dict.fromkeys(roles):

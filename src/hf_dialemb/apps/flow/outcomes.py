@@ -80,7 +80,8 @@ _WITHDRAWN = re.compile(
 )
 _ELSE = re.compile(r"(?i)\b(?:anything|nothing) (?:else|more)\b")
 _YES = re.compile(r"(?i)(?:yes|yeah|yep|yup|sure|correct|right)\b")
-_MARKS, _LATIN = regex.compile(r"\P{L}+"), regex.compile(r"\p{Latin}+")
+_MARKS = regex.compile(r"\P{L}+")
+_LATIN = regex.compile(r"\p{Latin}+")
 _BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+")
 _MIN_WORDS = 4  # of a sentence with information
 # of one outcome in a cluster that become a state; fewer join states of other clusters
@@ -208,7 +209,8 @@ def _parts(role: str, labels: Sequence[int], texts: Sequence[str]) -> list[Part]
 
     The rarer of yes and no is a kind of its own in each cluster that has both.
     """
-    pairs, sizes = list(zip(labels, texts, strict=True)), Counter(labels)
+    pairs = list(zip(labels, texts, strict=True))
+    sizes = Counter(labels)
     yes, no, over = (
         Counter(label for label, text in pairs if says(text))
         for says in (_YES.match, _NO.match, says_over)

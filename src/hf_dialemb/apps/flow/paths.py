@@ -17,7 +17,8 @@ _OTHERS = 0.3
 # where a smaller share of dialogues finish, the main path may be one that does not
 _FINISHING = 0.25
 # the least share of endings at a state, and its least count, for dialogues to end there
-_USUAL, _OFTEN = 0.5, 5
+_USUAL = 0.5
+_OFTEN = 5
 
 Kind = Literal["failed", "cancelled", "broken off", "finished", "not in English"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -56,9 +57,9 @@ def typical_path(flow: Flow) -> TypicalPath:
     do. States of a single dialogue, or of less than `_SEVERAL` of all, are not shown. Thanks and
     goodbyes are shown at the end alone.
     """
-    names, count = flow.utterances.dialogues, len(flow.utterances.dialogues)
+    names = flow.utterances.dialogues
     through = Counter(state for trajectory in flow.trajectories for state in set(trajectory))
-    least = max(2, _SEVERAL * count)
+    least = max(2, _SEVERAL * len(names))
     shown = {state for state, times in through.items() if times >= least} or set(through)
     usual = median(len(set(trajectory)) for trajectory in flow.trajectories)
     preferred = _preferred(flow)
@@ -66,13 +67,15 @@ def typical_path(flow: Flow) -> TypicalPath:
     def typical(row: int) -> tuple[bool, bool, float]:
         states = set(flow.trajectories[row])
         visits = sum(through[state] for state in states)
-        shared, covered = visits / (len(states) * count), visits / through.total()
+        shared = visits / (len(states) * len(names))
+        covered = visits / through.total()
         mean = (1 + _OTHERS**2) * shared * covered / (_OTHERS**2 * shared + covered)
         fits = 2 * len(states) > usual and not states.isdisjoint(shown)
         return fits, names[row] in preferred, round(mean, 9)
 
-    best = max(range(count), key=typical)
-    trajectory, rows = flow.trajectories[best], flow.utterances.rows_of(best)
+    best = max(range(len(names)), key=typical)
+    trajectory = flow.trajectories[best]
+    rows = flow.utterances.rows_of(best)
     turns = [turn for turn, state in enumerate(trajectory) if state in shown]
     telling = [
         turn for turn in turns if not outcomes.says_only_over(flow.by_state[trajectory[turn]].name)

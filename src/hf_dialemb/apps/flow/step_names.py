@@ -67,7 +67,8 @@ def named(
         phrases += best_phrases(
             [group for (other, _), group in zip(ids, texts, strict=True) if other == role]
         )
-    middles, clusters = centroids(vectors, numbers), []
+    middles = centroids(vectors, numbers)
+    clusters = []
     for number, (role, name) in enumerate(ids):
         nearest = _by_nearness(texts[number], unit(vectors[members[number]]) @ middles[number])
         examples = tuple(dict.fromkeys(map(shortened, nearest[:EXAMPLES])))
@@ -112,17 +113,20 @@ def best_phrases(groups: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
     """
     phrases, counts = _counted_phrases(groups)
     is_worded = np.array([_WORDED.fullmatch(text) is not None for text in phrases], dtype=bool)
-    sizes, totals = [len(group) for group in groups], np.asarray(counts.sum(axis=0)).ravel()
+    sizes = [len(group) for group in groups]
+    totals = np.asarray(counts.sum(axis=0)).ravel()
     result = []
     for row, size in enumerate(sizes):
         own = slice(*counts.indptr[row : row + 2])
-        places, often = counts.indices[own], counts.data[own]
+        places = counts.indices[own]
+        often = counts.data[own]
         elsewhere = (totals[places] - often + 0.5) / (sum(sizes) - size + 1)
         contrast = np.minimum(np.log(often / size / elsewhere), _MOST_CONTRAST)
         if len(groups) == 1:
             contrast = np.ones_like(often)
         kept = (often >= min(2, size)) & (contrast > 0) & is_worded[places]
-        names, often = phrases[places[kept]], often[kept]
+        names = phrases[places[kept]]
+        often = often[kept]
         words = np.array([phrase.count(" ") + 1 for phrase in names])
         scores = often * contrast[kept] * (1 + words) / 2
         order = np.lexsort((names, -scores))[:_CANDIDATES]

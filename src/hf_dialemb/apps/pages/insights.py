@@ -24,13 +24,14 @@ def insights(flow: Flow) -> list[dict[str, Any]]:
     `Flow.numbers` of its states. See `hf_dialemb.apps.flow.paths.ends`.
     """
     rows = []
-    every, count = ends(flow), len(flow.utterances.dialogues)
+    every = ends(flow)
     for kind, word in _WAYS.items():
         ways = [end for end in every if end.kind == kind]
         dialogues = [name for end in ways for name in end.dialogues]
         if not ways:
             continue
-        share = f"{counted(len(dialogues), 'dialogue')}, {percent(len(dialogues) / count)}"
+        of_all = percent(len(dialogues) / len(flow.trajectories))
+        share = f"{counted(len(dialogues), 'dialogue')}, {of_all}"
         rows.append(_row(flow, f"{kind.capitalize()}: {share}", dialogues))
         for end in ways[: MOST_ROWS if word else 0]:
             # between marks with which the writing direction of a name ends

@@ -81,9 +81,11 @@ def _record(
     States are `Flow.numbers`; texts are numbers of their place in ``texts``, which has each text
     once.
     """
-    numbers, texts = flow.numbers, dict[str, int]()
+    numbers = flow.numbers
+    texts = dict[str, int]()
     rows = [] if comparison else insights(flow)
-    main, roles = typical_path(flow), {cluster.role for cluster in flow.clusters}
+    main = typical_path(flow)
+    roles = {cluster.role for cluster in flow.clusters}
     named = [name for row in rows for name in row["dialogues"]]
     kept = kept_dialogues(flow, [main.dialogue, *named])
     return {
@@ -180,8 +182,10 @@ def _states(flow: Flow, texts: dict[str, int]) -> list[dict[str, Any]]:
 def _dialogue(
     flow: Flow, place: int, texts: dict[str, int], comparison: Comparison | None
 ) -> dict[str, Any]:
-    utterances, rows = flow.utterances, flow.utterances.rows_of(place)
-    name, names = utterances.dialogues[place], utterances.names[rows.start : rows.stop]
+    utterances = flow.utterances
+    rows = flow.utterances.rows_of(place)
+    name = utterances.dialogues[place]
+    names = utterances.names[rows.start : rows.stop]
     record = {
         "id": name,
         "states": flow.labels[rows.start : rows.stop].tolist(),

@@ -20,7 +20,7 @@ from ...encoders.embedding_cache import RememberingEncoder
 from ...encoders.specs import trained_encoder
 from ...hashing import dialogue_key
 from ...storage.files import check_writable, locked, write_atomically
-from ..files.reading import read_own
+from ..files.reading import read_path
 from .stored_turns import record_of
 
 METADATA = b"hf_dialemb"
@@ -44,7 +44,7 @@ def embed_file(model: str | Encoder, source: Path, output: Path, **options: Any)
     check_writable(output, source)
     trained_encoder(model)
     # The first reading refuses malformed files, and says what is left out, before all else.
-    count = sum(1 for _ in read_own(source, how))
+    count = sum(1 for _ in read_path(source, how))
     encoder = load_encoder(model)
     output = output.resolve()  # a link stays a link
     parts = output.with_name(f"{output.name}.parts")
@@ -52,7 +52,7 @@ def embed_file(model: str | Encoder, source: Path, output: Path, **options: Any)
         locked(parts, "choose another --output"),
         tqdm(desc="embed", unit="dialogue", total=count) as progress,
     ):
-        stream = iter(read_own(source, how, silent=True))
+        stream = iter(read_path(source, how, silent=True))
         shards = iter(lambda: list(islice(stream, SHARD)), [])
         kept = RememberingEncoder(encoder, parts)
         write_atomically(output, lambda path: _write(path, kept, shards, progress))

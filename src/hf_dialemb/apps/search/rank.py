@@ -27,7 +27,7 @@ from ...methods.ranker import (
     score_candidates,
 )
 from ...storage.pretrained import resolve_backbone
-from ..files.reading import read_own
+from ..files.reading import read_path
 from .hits import check_top
 
 _SCORED = 256  # responses that a ranker without vectors scores at once
@@ -59,7 +59,7 @@ def rank_file(
     Dialogues are read as by `load_dialogues`.
     """
     check_top(top)
-    dialogues = list(read_own(contexts, ReadingOptions(**reading)))
+    dialogues = list(read_path(contexts, ReadingOptions(**reading)))
     responses = read_pool(pool)
     ranker = load_ranker(resolve_backbone(model))
     yield f"{len(responses):,} distinct responses"

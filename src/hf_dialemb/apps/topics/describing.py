@@ -20,7 +20,8 @@ EXAMPLES = 5  # typical dialogues of a topic
 _READ = 300  # dialogues of a topic that its phrases and its name come from
 _ASKERS = 20  # dialogues of a topic that its typical request is sought in
 _LONGEST_REQUEST = 160  # characters
-_SHOWN, _BEGINNING = 5, 600  # dialogues, and characters of each, that a language model reads
+_SHOWN = 5  # dialogues of a topic that a language model reads
+_BEGINNING = 600  # characters of each
 
 _PROMPT = """\
 Below are typical phrases of conversations that were put on one topic, and how some of these \

@@ -145,7 +145,8 @@ class _Edit:
         """Divide a topic by k-means; its largest part keeps the id."""
         from sklearn.cluster import KMeans
 
-        parts, rows = self.entry.get("into", 2), np.flatnonzero(self.groups.labels == topic)
+        parts = self.entry.get("into", 2)
+        rows = np.flatnonzero(self.groups.labels == topic)
         if not isinstance(parts, int) or not 2 <= parts <= len(rows):
             raise self._error("into", parts, f"2 to {len(rows)}, the number of its dialogues")
         drawn = KMeans(parts, n_init=10, random_state=0).fit_predict(self.units[rows])
@@ -175,7 +176,8 @@ class _Edit:
         An id that stands for another topic since the page was written is refused: the dialogue that
         the page noted for it is on another.
         """
-        known, current = self.groups.ids, self.merged.get(name, name)
+        known = self.groups.ids
+        current = self.merged.get(name, name)
         if current not in known:
             raise self._error(
                 "topic",

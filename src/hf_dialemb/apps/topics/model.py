@@ -151,7 +151,8 @@ def load_topics(path: str | Path, encoder: Any = None) -> TopicModel:
     if not (Path(path) / MODEL).is_file():
         raise InputError(f"{place}: got no {MODEL} in it, which dialemb topics writes; {_AGAIN}")
     record, means = read_model(path)
-    edits, made_by = Path(path) / EDITS, record["encoder"]
+    edits = Path(path) / EDITS
+    made_by = record["encoder"]
     if edits.is_file() and list(read_edits(edits).entries) != record["edits"]:
         raise InputError(
             f"{place}: got other edits in {EDITS} than were replayed; {_AGAIN}, on what it was of"
@@ -219,7 +220,8 @@ class _Run:
     @cached_property
     def units(self) -> NDArray[np.float32]:
         """The unit vectors of the dialogues, ``(N, D)``."""
-        vectors, encoder = self.vectors, self.encoder
+        vectors = self.vectors
+        encoder = self.encoder
         if vectors is None and encoder is not None:
             if self.cache:
                 encoder = RememberingEncoder(encoder, Path(self.cache))
@@ -231,7 +233,8 @@ class _Run:
         groups = self.edits.edited(groups, self.units, ids_of(self.corpus))
         sizes = np.bincount(groups.labels[groups.labels != NOWHERE], minlength=len(groups.topics))
         groups = groups.at(np.argsort(-sizes, kind="stable").tolist())
-        near, alone = groups.nearness(self.units), groups.labels == NOWHERE
+        near = groups.nearness(self.units)
+        alone = groups.labels == NOWHERE
         own = near[np.arange(len(near)), groups.labels]
         similarity = np.where(alone, near.max(axis=1), own)
         whole = self._with_no_topic(groups) if alone.any() else groups

@@ -27,22 +27,28 @@ from ..flow.step_names import (
     words_of,
 )
 
-SMALL_TALK, GREETINGS = "small talk", "greetings only"  # names of topics without requests
+SMALL_TALK = "small talk"  # the name of a topic without requests
+GREETINGS = "greetings only"  # of one in which nothing else is said
 _VOWEL = re.compile(r"(?!uni|us[aeu]|eu|one)[aeiou]")
 _KANA = re.compile(r"[\u3040-\u309f]")  # Japanese particles and endings
 _SPELT = regex.compile(r"[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")  # letters of syllables
 _LONGEST_WORD = 30  # characters
 _MOST_WORDS = 3  # of what a request is about
-_LONGEST_RUN, _LONGEST_SPELT = 5, 10  # letters of a name in scripts without blanks
+_LONGEST_RUN = 5  # letters of a name in a script without blanks
+_LONGEST_SPELT = 10  # where letters make syllables
 _TURNS = 8  # turns of a dialogue that requests are read from
 _SHARED = 0.1  # least share of a topic's dialogues that make the request it is named for
-_FREQUENT, _SURE = 0.2, 0.85  # least share or score of a request of a single word
+_FREQUENT = 0.2  # least share of a request of a single word
+_SURE = 0.85  # or its least score
 _MOST_CONTRAST = 3.5
 _LENGTHS = (0.6, 1.3, 1.5)  # weights of requests of one to three words
-_VERB, _WISH = 2.0, 1.2  # weights of a verb that is always used, and of one such as "need"
+_VERB = 2.0  # weight of a verb that is always used
+_WISH = 1.2  # of one such as "need"
 _OFTEN = 0.25  # exponent of the share of a verb
 _CANDIDATES = 40  # names of a topic whose vectors are compared
-_LEAST_NEAR, _NEAR, _CLOSE = 0.02, 0.05, 1.5  # floor, offset and exponent of nearness
+_LEAST_NEAR = 0.02  # floor of nearness
+_NEAR = 0.05  # its offset
+_CLOSE = 1.5  # its exponent
 _SAME = 0.75  # share of a run's dialogues from which on a longer run stands for it
 
 
@@ -171,7 +177,8 @@ def _object_at(words: Sequence[str], begin: int) -> tuple[str, int, int]:
 
     They end where they begin if there is none.
     """
-    article, start = "", begin
+    article = ""
+    start = begin
     while start < len(words) and words[start] in _words("determiners"):
         article = words[start]
         start += 1
@@ -203,7 +210,8 @@ def _parts(words: Sequence[str], verb: str, article: str) -> Iterator[Request]:
     for start in range(len(words)):
         for stop in range(start + 1, min(len(words), start + _MOST_WORDS) + 1):
             part = words[start:stop]
-            about, text = tuple(map(_lemma, part)), joined(part)
+            about = tuple(map(_lemma, part))
+            text = joined(part)
             is_joined = "or" in part or "and" in part
             if is_joined or _says_little(part[0]) or not _may_be_head(part[-1]):
                 continue
@@ -225,7 +233,8 @@ def _participle(words: Sequence[str], end: int) -> Iterator[Request]:
     place += denied
     if place in (end, len(words)) or _says_little(words[place]):
         return
-    noun, verb = words[end - 1], words[place]
+    noun = words[end - 1]
+    verb = words[place]
     lemma = _lemmas(verb).get("VERB", [""])[0]
     if denied and lemma:
         negation = "never" if words[place - 1] == "never" else "not"

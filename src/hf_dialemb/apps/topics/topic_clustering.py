@@ -101,7 +101,8 @@ def placed(vectors: NDArray[np.float32], seed: int = 0) -> NDArray[np.float32]:
         line = np.linspace(0, 1, count + 2, dtype=np.float32)[1:-1]
         return np.stack([line, np.full_like(line, 0.5)], axis=1)
     drawn = np.random.default_rng(seed).permutation(count)
-    base, others = np.sort(drawn[:_MOST_AT_ONCE]), np.sort(drawn[_MOST_AT_ONCE:])
+    base = np.sort(drawn[:_MOST_AT_ONCE])
+    others = np.sort(drawn[_MOST_AT_ONCE:])
     reduced = PCA(min(_AXES, count, vectors.shape[1]), random_state=seed).fit_transform(vectors)
     tsne = TSNE(perplexity=min(30.0, (len(base) - 1) / 3), init="pca", random_state=seed)
     places = np.zeros((count, 2))

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from ...metrics.vectors import unit
 
 NOWHERE = -1  # the label of a dialogue that fits no topic
-LEAST, NEW = 0.75, 0.8
+LEAST = 0.75
+NEW = 0.8
 """Least similarity of a dialogue on a topic, and the one below which it may be of a new topic.
 
 Both are shares of the length of the topic's mean, chosen on the development split of SGD.

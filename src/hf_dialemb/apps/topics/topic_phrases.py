@@ -11,7 +11,9 @@ from ..flow.step_names import clauses, words_of
 
 NEAR_COPIES = "near copies: "  # begins the name of a topic of such dialogues
 _FEWEST = 3  # dialogues that hold a set phrase
-_COPIED, _NEARLY_ALL, _FEWEST_COPIES = 0.8, 0.9, 10
+_COPIED = 0.8
+_NEARLY_ALL = 0.9
+_FEWEST_COPIES = 10
 """The share of words that copies have in common, of the dialogues of a topic that are copies, and
 the least number of these."""
 
@@ -30,7 +32,8 @@ def set_phrases(dialogues: Sequence[Dialogue], labels: NDArray[np.int32]) -> fro
     of its dialogues begin or end.
     """
     topics = int(labels.max()) + 1
-    counts, spread = Counter[str](), Counter[str]()
+    counts = Counter[str]()
+    spread = Counter[str]()
     seen = set[tuple[str, int]]()
     for dialogue, label in zip(dialogues, labels.tolist(), strict=True):
         turns = dialogue.turns if topics > 1 else (dialogue.turns[0], dialogue.turns[-1])
@@ -39,7 +42,8 @@ def set_phrases(dialogues: Sequence[Dialogue], labels: NDArray[np.int32]) -> fro
         spread.update(clause for clause in own if (clause, label) not in seen)
         seen.update((clause, label) for clause in own)
     if topics == 1:
-        spread, topics = counts, len(dialogues)
+        spread = counts
+        topics = len(dialogues)
     least = max(2, topics * _COMMON)
     return frozenset(
         clause for clause, count in counts.items() if count >= _FEWEST and spread[clause] >= least

@@ -26,10 +26,14 @@ from ..pages.standalone_page import write_page
 from .edits import Edits
 from .topic_comparison import Comparison, compared_topics, ends_of, parts_of_all
 
-PAGE, FLOWS = "index.html", "flows"
-WORKBOOK, DIALOGUES_FRAME, MODEL = "topics.xlsx", "dialogues.parquet", "topics.safetensors"
+PAGE = "index.html"
+FLOWS = "flows"
+WORKBOOK = "topics.xlsx"
+DIALOGUES_FRAME = "dialogues.parquet"
+MODEL = "topics.safetensors"
 FILES = (PAGE, WORKBOOK, DIALOGUES_FRAME, MODEL)
-NO_TOPIC, FITS_NOWHERE = "none", "fits nowhere"  # the id and the name of dialogues on no topic
+NO_TOPIC = "none"  # the id of dialogues on no topic
+FITS_NOWHERE = "fits nowhere"  # its name
 PHRASES = "phrases"
 _COLUMNS = ("id", "name", "sentence", "size", "phrases")
 _SCRIPTS = ("changes.js", "topic_map.js", "topic_tables.js", "topics.js")
@@ -139,8 +143,8 @@ class Topics:
         import pyarrow.parquet as pq
         from safetensors.numpy import save_file
 
-        topics, dialogues = self._topic_records(), self._dialogue_records()
-        sheets = {"topics": topics, "conversations": dialogues}
+        dialogues = self._dialogue_records()
+        sheets = {"topics": self._topic_records(), "conversations": dialogues}
         if self.comparisons:
             sheets["ends and scores"] = parts_of_all(self.comparisons)
             sheets["comparison"] = [row for own in self.comparisons for row in own.rows()]
@@ -194,11 +198,11 @@ class Topics:
         Returns:
             The topics with the comparisons.
         """
-        names, rows = self._names, self._dialogue_records()
+        rows = self._dialogue_records()
         pairs = parts_of(self.corpus, by)
         comparisons = [
             compared_topics(
-                names,
+                self._names,
                 ([rows[row] for row in before], [rows[row] for row in after]),
                 (first, second),
                 times=len(pairs),
@@ -291,13 +295,17 @@ class Topics:
 
     def _turns(self, roles: Sequence[str]) -> list[list[list[Any]]]:
         """Return the turns of each dialogue: role's number, content, and speaker's name if any."""
-        left, texts = MOST_CHARACTERS, []
+        left = MOST_CHARACTERS
+        texts = []
         for dialogue in self.corpus:
             left -= sum(len(turn.content) for turn in dialogue.turns)
-            turns = []
-            for turn in dialogue.turns if left >= 0 else ():
-                turns.append([roles.index(turn.role), turn.content, *filter(None, [turn.name])])
-            texts.append(turns)
+            turns = dialogue.turns if left >= 0 else ()
+            texts.append(
+                [
+                    [roles.index(turn.role), turn.content, *filter(None, [turn.name])]
+                    for turn in turns
+                ]
+            )
         return texts
 
 
