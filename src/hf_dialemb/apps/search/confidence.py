@@ -43,9 +43,9 @@ def evidence(
     total = np.where(scored.of, scored.meaning + scored.beside, -np.inf)  # without its session
     best = np.partition(total, -10)[-10:] if len(total) > 10 else total
     plain = total - SPEAKER * scored.spoken
-    rival = np.zeros(len(rows))
-    if scored.reading.speaker and np.isfinite(plain[~scored.spoken]).any():
-        rival = plain[~scored.spoken].max() - plain[own]
+    other = plain[~scored.spoken].max(initial=-np.inf)
+    known = scored.reading.speaker and np.isfinite(other)
+    rival = other - plain[own] if known else np.zeros(len(rows))
     near = [
         {*words.words(row), *(words.words(earlier) if earlier >= 0 else ())}
         for row, earlier in zip(rows, scored.before[own].tolist(), strict=True)

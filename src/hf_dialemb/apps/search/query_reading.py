@@ -156,12 +156,11 @@ def read_query(query: str, names: Collection[str], now: datetime) -> Reading:
         now: When it is asked, which "yesterday" counts from.
     """
     speaker = asked_speaker(query, names)
-    called = speaker.lower().split()
     times = [
         (words, span)
         for words, span in _times(_UNREAD.sub("\0", query), now)
-        if words.lower() not in called
-    ]  # June may be a person
+        if words.lower() not in speaker.lower().split()  # June may be a person
+    ]
     unread = [match[0] for match in _UNREAD.finditer(query)]
     when = bool(_WHEN.match(query))
     if len(times) != 1:  # of several, none is meant alone
@@ -203,9 +202,8 @@ def _times(query: str, now: datetime) -> Iterator[tuple[str, tuple[Any, Any, boo
         for match in form.finditer(free):
             parts = {name: text.lower() for name, text in match.groupdict().items() if text}
             free = free.replace(match[0], "\0" * len(match[0]), 1)
-            bound = parts.pop("bound", "")
             try:
-                bounded = _bounded(bound, _span(parts, now), now)
+                bounded = _bounded(parts.pop("bound", ""), _span(parts, now), now)
             except (ValueError, OverflowError):  # such as 31 June
                 continue
             yield match[0], bounded

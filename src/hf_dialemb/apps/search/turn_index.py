@@ -302,9 +302,6 @@ class TurnIndex(StoredTurns):
             row,
         )
         own = turn_of(*values)
-        select = "SELECT role, text, speaker, time FROM turns WHERE dialogue = ? AND turn "
-        before = self._store(f"{select} < ? ORDER BY turn DESC LIMIT 1", number, place)
-        after = self._store(f"{select} > ? ORDER BY turn LIMIT 1", number, place)
         return Hit(
             row=row,
             id=name,
@@ -318,11 +315,15 @@ class TurnIndex(StoredTurns):
             cosine=float(scored.cosines[row]),
             probability=probability,
             words=shared(query, spoken(own)),
-            before=_line(before),
-            after=_line(after),
+            before=self._line("< ? ORDER BY turn DESC", number, place),
+            after=self._line("> ? ORDER BY turn", number, place),
         )
 
-
-def _line(rows: Sequence[Any]) -> str:
-    """Return a turn after the name of its speaker, or else the role; nothing for no turn."""
-    return "".join(f"{speaker or role}: {text}" for role, text, speaker, _ in rows)
+    def _line(self, beside: str, number: int, place: int) -> str:
+        """Return a turn after the name of its speaker, or else the role; nothing for no turn."""
+        lines = self._store(
+            "SELECT coalesce(nullif(speaker, ''), role) || ': ' || text FROM turns"
+            f" WHERE dialogue = ? AND turn {beside} LIMIT 1",
+            *(number, place),
+        )
+        return next((line for (line,) in lines), "")

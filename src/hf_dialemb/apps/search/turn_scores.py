@@ -70,9 +70,11 @@ def with_session(scores: Scores, before: NDArray[np.int_]) -> Scores:
     ``before`` has the row of the turn before each in its session, or -1, (N,). Scores are rounded,
     so that ties do not hang on the order of sums.
     """
-    first = np.where(before < 0, np.arange(len(before)), before)
+    rows = np.arange(len(before))
+    first = np.where(before < 0, rows, before)
+    first = first[np.maximum.accumulate(rows * (first != rows - 1))]  # of rows in a row
     while ((earlier := first[first]) != first).any():
         first = earlier
-    best = np.full(len(scores), -np.inf)
+    best = np.full_like(scores, -np.inf)
     np.maximum.at(best, first, scores)
     return np.round(scores + SESSION * best[first], 5)

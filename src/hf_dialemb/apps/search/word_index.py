@@ -90,9 +90,8 @@ class WordIndex:
         long = K1 * (1 - B + B * lengths / max(1.0, lengths.sum(where=of) / max(count, 1)))
         scores = np.zeros(len(lengths))
         for word in set(words_of(query)) & self._rows.keys():
-            rows, counts = np.unique(np.array(self._rows[word]), return_counts=True)
-            kept = of[rows]
-            rows = rows[kept]
+            there = np.array(self._rows[word])
+            rows, counts = np.unique(there[of[there]], return_counts=True)
             rarity = np.log1p((count - len(rows) + 0.5) / (len(rows) + 0.5))
-            scores[rows] += rarity * (K1 + 1) * counts[kept] / (counts[kept] + long[rows])
+            scores[rows] += rarity * (K1 + 1) * counts / (counts + long[rows])
         return scores
