@@ -66,17 +66,18 @@ def printed_afresh(program: str, *words: object, **options: object) -> str:
     return done.stdout
 
 
-def of_two_ranks(program: str, *, machines: int = 1) -> str:
-    """Return a program that becomes two processes of one training, as launchers start them, and
-    waits for both."""
+def of_ranks(program: str, processes: int = 2, *, machines: int = 1) -> str:
+    """Return a program that becomes the processes of one training, as launchers start them, and
+    waits for all."""
+    near = processes // machines
     return (
         "import os, socket\nwith socket.socket() as free:\n    free.bind(('127.0.0.1', 0))\n"
-        "    os.environ.update(WORLD_SIZE='2', MASTER_ADDR='127.0.0.1', "
+        f"    os.environ.update(WORLD_SIZE='{processes}', MASTER_ADDR='127.0.0.1', "
         "MASTER_PORT=str(free.getsockname()[1]))\n"
-        "second = os.fork()\nrank = int(not second)\n"
-        f"os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank // {machines}), "
-        f"LOCAL_WORLD_SIZE='{2 // machines}')\n"
-        f"{program}\nassert not second or os.waitpid(second, 0)[1] == 0\n"
+        f"ranks = range(1, {processes})\nrank = next((own for own in ranks if not os.fork()), 0)\n"
+        f"os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank % {near}), "
+        f"LOCAL_WORLD_SIZE='{near}')\n"
+        f"{program}\nassert rank or not any(os.wait()[1] for _ in ranks)\n"
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import hf_dialemb
 from hf_dialemb.evaluation.results.rows import read_results
+from hf_dialemb.storage.pretrained import shipped
 
 WISHES = {"hotel": "book a room", "taxi": "order a car", "restaurant": "reserve a table"}
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "sunday")
@@ -61,11 +62,10 @@ def run_block(folder: Path, backbone: str) -> None:
 def run_check() -> None:
     """Measures the encoders that come with the package.
 
-    Their committed figures, to a tenth of a point.
+    Their committed figures, to a tenth of a point. The demo measures the backbone.
     """
-    committed = read_results(
-        Path(__file__).parents[1] / "docs" / "results" / "shipped.json"
-    ).results
+    file = Path(__file__).parents[1] / "docs" / "results" / "shipped.json"
+    committed = [row for row in read_results(file).results if row.model in shipped()]
     names = list(dict.fromkeys(row.model for row in committed))
     found = hf_dialemb.evaluate(names, "star_small", tasks=["domains"], seeds=3).results
     for before, now in zip(committed, found, strict=True):

@@ -85,9 +85,8 @@ RUNS: dict[str, tuple[str, dict[str, object]]] = {
     ),
     "encoders": ("--model dialogue-static --task rate --seeds 1 --output OUT", {"READ": "sample"}),
     "encoding": (
-        "--model all-MiniLM-L6-v2 --side bfloat16 dialogue-static --utterances 8 "
-        "--dialogues 2 --rounds 1 "
-        "--output OUT",
+        "--model all-MiniLM-L6-v2 --side bfloat16 dialogue-static --utterances 4 "
+        "--dialogues 1 --rounds 1 --output OUT",
         {},
     ),
     "flow": ("--utterances 300 --beside 200 --rounds 1 --output OUT", {}),
@@ -163,6 +162,8 @@ def test_a_benchmark_runs(name, run, tmp_path, monkeypatch):
     if missing:
         pytest.skip(f"not installed: {', '.join(missing)}")
     monkeypatch.setattr(hf_dialemb, "load_dialogues", sample)
+    if name == "encoding":  # whose processes read a corpus each
+        monkeypatch.setenv("HF_DIALEMB_DATA", str(ROOT / "tests" / "corpora_files"))
     words, constants = RUNS[name]
     output = tmp_path / "out.json"
     code = run(name, words.replace("OUT", str(output)).split(), constants)

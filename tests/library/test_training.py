@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from accelerate.data_loader import prepare_data_loader, skip_first_batches
-from afresh import COMMAND, of_two_ranks, printed_afresh, run_afresh
+from afresh import COMMAND, of_ranks, printed_afresh, run_afresh
 from torch.utils.data import DataLoader
 from training_runs import assert_same, report_of, train, values_of, weights_of, words_of
 from transformers import AutoModel, AutoTokenizer
@@ -96,15 +96,15 @@ def test_killed_and_resumed_it_ends_in_the_same_weights(tiny_bert, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("processes", "more", "tolerance"),
+    ("processes", "machines", "more", "tolerance"),
     [
-        (2, {}, 1e-5),  # on two machines
-        (2, {"gradient_accumulation_steps": 2, "bf16": True}, 2**-7),
-        (4, {"gradient_accumulation_steps": 2, "method": "dse", "num_negatives": None}, 1e-5),
+        (2, 2, {}, 1e-5),
+        (2, "launched", {"gradient_accumulation_steps": 2, "bf16": True}, 2**-7),
+        (4, 1, {"gradient_accumulation_steps": 2, "method": "dse", "num_negatives": None}, 1e-5),
     ],
 )
 def test_processes_have_the_gradients_and_figures_of_one(
-    tiny_bert, tmp_path, start, processes, more, tolerance
+    tiny_bert, tmp_path, start, processes, machines, more, tolerance
 ):
     # One plain gradient step of size 1: the difference of the weights is the gradient.
     plain = {"max_steps": 1, "optim": "sgd", "learning_rate": 1.0, "lr_scheduler_type": "constant"}
@@ -114,10 +114,10 @@ def test_processes_have_the_gradients_and_figures_of_one(
     step = {name: value for name, value in step.items() if value is not None}
     train(tmp_path / "one", **step)
     words = words_of(tmp_path / "all", **{**step, "per_device_train_batch_size": 8 // processes})
-    if not more:
-        printed_afresh(of_two_ranks(COMMAND, machines=2), "train", *words)
+    if machines != "launched":
+        printed_afresh(of_ranks(COMMAND, processes, machines=machines), "train", *words)
     else:
-        launch = f"launch --multi_gpu --num_processes {processes} --num_machines 1"
+        launch = "launch --multi_gpu --num_processes 2 --num_machines 1"
         command = [sys.executable, "-m", "accelerate.commands.accelerate_cli", *launch.split()]
         command += ["--mixed_precision", "no", "--dynamo_backend", "no", SCRIPTS / "train.py"]
         environment = {**os.environ, "ACCELERATE_USE_CPU": "true"}
@@ -154,7 +154,7 @@ Path(sys.argv[1], str(state.process_index)).touch()
 
 @pytest.mark.slow
 def test_a_number_that_is_not_finite_stops_all_processes(tmp_path):
-    printed_afresh(of_two_ranks(ASTRAY), tmp_path)
+    printed_afresh(of_ranks(ASTRAY), tmp_path)
     assert {file.name for file in tmp_path.iterdir()} == {"0", "1"}
 
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from afresh import of_two_ranks, printed_afresh
+from afresh import of_ranks, printed_afresh
 from architectures import save_architecture
 
 pytestmark = pytest.mark.slow
@@ -41,7 +41,7 @@ def losses(tiny_bert, tmp_path_factory) -> dict[str, tuple[list[float], list[flo
         jobs.append(("dse", str(save_architecture(name, place / name, tiny_bert)), {}))
     program = Path(__file__).with_name("sharded_process.py").read_text(encoding="utf-8")
     printed = [
-        printed_afresh(text, json.dumps(jobs), place) for text in (program, of_two_ranks(program))
+        printed_afresh(text, json.dumps(jobs), place) for text in (program, of_ranks(program))
     ]
     results = [json.loads(text.splitlines()[-1]) for text in printed]
     return dict(zip((*SETTINGS, *ARCHITECTURES), zip(*results, strict=True), strict=True))
