@@ -223,8 +223,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def preupload(self, kind: str, name: str, revision: str) -> None:
         paths = [file["path"] for file in json.loads(self.body)["files"]]
-        repository = self.repository(kind, name)
-        self.answer({"files": self.server.modes(repository, revision, paths)})
+        self.answer({"files": self.server.modes(self.repository(kind, name), revision, paths)})
 
     def batch(self, kind: str, name: str) -> None:
         objects = json.loads(self.body)["objects"]

@@ -171,18 +171,21 @@ def failure(program: str, *words: str) -> str:
     return run.stderr[-3000:] if run.returncode else ""
 
 
-NAMES = "import hf_dialemb as h; assert dir(h) == sorted(sys.argv[1:])"
-HELP = (
-    "from contextlib import suppress; import hf_dialemb.apps.cli as c\nwith "
-    "suppress(SystemExit): c.main(['--help'])"
-)
-DATA = "import hf_dialemb.data.labels; assert not {'numpy', 'lemminflect'} & set(sys.modules)"
-OTHERS = "import hf_dialemb.evaluation, hf_dialemb.integrations as found; dir(found)"
 HEAVY = {"torch", "transformers", "sklearn", "datasets", "matplotlib", "sentence_transformers"}
 
 
 @pytest.mark.parametrize(
-    "program", [NAMES, HELP, DATA, OTHERS], ids=["names", "help", "data", "others"]
+    "program",
+    [
+        "import hf_dialemb as h; assert dir(h) == sorted(sys.argv[1:])",
+        (
+            "from contextlib import suppress; import hf_dialemb.apps.cli as c\nwith "
+            "suppress(SystemExit): c.main(['--help'])"
+        ),
+        "import hf_dialemb.data.labels; assert not {'numpy', 'lemminflect'} & set(sys.modules)",
+        "import hf_dialemb.evaluation, hf_dialemb.integrations as found; dir(found)",
+    ],
+    ids=["names", "help", "data", "others"],
 )
 def test_an_import_loads_no_heavy_library(program):
     loaded = f"import sys\n{program}\nassert not {HEAVY} & set(sys.modules)"

@@ -14,8 +14,6 @@ from weight import ROOT, files
 
 import hf_dialemb
 
-TUTORIALS = [f"docs/tutorials/{name}.md" for name in ("analyst", "engineer", "researcher")]
-RUN = ["README.md", *TUTORIALS]
 PAGES = files("*.md", ":!tests", ":!docs/results")
 CODE = re.compile(r"^```(\w*)\n(.*?)^```$|`([^`\n]+)`", re.M | re.S)
 BLOCK = re.compile(
@@ -235,7 +233,10 @@ def run_page(page, trained):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", RUN)
+@pytest.mark.parametrize(
+    "page",
+    ["README.md", *(f"docs/tutorials/{name}.md" for name in ("analyst", "engineer", "researcher"))],
+)
 def test_every_block_of_a_page_runs(page, tiny_checkpoint, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run_page(page, tiny_checkpoint)

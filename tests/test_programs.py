@@ -74,7 +74,6 @@ def requests_in_two_languages(_program):
     return lambda data: ({"en": texts, "de": texts}, np.repeat(["music", "alarm"], 8))
 
 
-STATIC = {"OURS": "dialogue-static", "MINILM": "dialogue-static"}
 RUNS: dict[str, tuple[str, dict[str, object]]] = {
     "bench": ("--help", {}),
     "gpu": ("--help", {}),
@@ -114,7 +113,15 @@ RUNS: dict[str, tuple[str, dict[str, object]]] = {
         "--repeats 1 --output OUT",
         {"STORED": 9, "answer_of": lambda program: lambda *words: 1024},
     ),
-    "topics": ("--output OUT", {**STATIC, "CORPORA": ("sgd",), "SEEDS": range(2)}),
+    "topics": (
+        "--output OUT",
+        {
+            "OURS": "dialogue-static",
+            "MINILM": "dialogue-static",
+            "CORPORA": ("sgd",),
+            "SEEDS": range(2),
+        },
+    ),
     "turn_confidence": (
         "dialogue-static --data-dir . --output OUT --weights OUT.weights",
         {"asked_of": asked_of_samples},

@@ -16,8 +16,6 @@ pytestmark = pytest.mark.slow
 SPACE = Path(__file__).parents[1] / "examples" / "space"
 HOSTILE = "<img src=x onerror=\"document.title='taken'\"> ${document.title='taken'} {{1+1}}"
 
-with_plotly = pytest.mark.skipif(find_spec("plotly") is None, reason="plotly is not installed")
-
 
 @pytest.fixture(scope="module", autouse=True)
 def modules():
@@ -72,7 +70,7 @@ def test_what_cannot_be_read_is_told_in_one_sentence(read, pasted, sentence):
         read(pasted, "calls.pdf" if pasted is None else None)
 
 
-@with_plotly
+@pytest.mark.skipif(find_spec("plotly") is None, reason="plotly is not installed")
 def test_what_visitors_write_is_escaped(tiny_checkpoint):
     import rendering
     from comparing import Comparer

@@ -15,7 +15,6 @@ SAID = (
     Turn("assistant", "Let me look."),
     Turn("user", "Thanks"),
 )
-PARCEL = Dialogue(SAID, "7")
 
 
 def remarks(path, **options):
@@ -192,7 +191,7 @@ def test_an_export_becomes_the_dialogue_that_it_is_of(tmp_path, name, content):
     if not isinstance(content, str | bytes):
         content = json.dumps(content)
     result = read_file(tmp_path / name, content)
-    assert PARCEL in [replace(dialogue, time="") for dialogue in result]
+    assert Dialogue(SAID, "7") in [replace(dialogue, time="") for dialogue in result]
     times = {"times.csv": "2024-05-01T09:59:00", "7.txt": "2024-05-01T10:08:03"}
     assert {dialogue.time for dialogue in result} == {times.get(name, "")}
 

@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 from flow_words import flow_of, flow_of_turns, graph, named, random_words
 
+from hf_dialemb import Dialogue, InputError, Turn
 from hf_dialemb.apps.flow import graph as graphs
 from hf_dialemb.apps.flow import outcomes
 from hf_dialemb.apps.flow.flow import read_utterances
 from hf_dialemb.apps.flow.flow_clustering import cluster
 from hf_dialemb.apps.flow.paths import ends, typical_path
-from hf_dialemb.dialogue import Dialogue, Turn
-from hf_dialemb.errors import InputError
 
 LOOP, WAYS = ["aaaA"] * 2, ["aAb"] * 6 + ["aB"] * 3 + ["aC"]
 
@@ -245,8 +244,7 @@ SAID = {
 
 def outcomes_apart(role, clustering, texts):
     """Splits the clusters of a role, whose vectors are all the same."""
-    turns = tuple(Turn(role, text) for text in texts)
-    said = read_utterances([Dialogue(turns)])
+    said = read_utterances([Dialogue(tuple(Turn(role, text) for text in texts))])
     return outcomes.outcomes_apart({role: clustering}, said, np.ones((len(texts), 2)))[role]
 
 

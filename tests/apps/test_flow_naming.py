@@ -153,8 +153,7 @@ def test_an_endpoint_that_hangs_is_given_up_after_a_minute(server, monkeypatch):
     assert 3 * language_model_names._TIMEOUT <= 60
     monkeypatch.setattr(language_model_names, "_TIMEOUT", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        monkeypatch.setenv("OPENAI_BASE_URL", address)
+        monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{silent.getsockname()[1]}")
         assert asked_names(PROMPTS, "api:small", None)[0] == ["", "", ""]
 
 

@@ -13,8 +13,6 @@ from hf_dialemb.apps.flow.flow_folder import read_flow, replaced_together
 from hf_dialemb.data import write_jsonl
 from hf_dialemb.dialogue import Dialogue, Turn
 
-FILES = {"index.html", "flow.json", "utterances.parquet", "centroids.safetensors", "cache"}
-
 
 def transcripts(folder, dialogues):
     folder.mkdir(parents=True, exist_ok=True)
@@ -48,7 +46,13 @@ def model(tiny_bert, tmp_path):
 def test_a_folder_of_transcripts_becomes_a_page(model, made, tmp_path, capsys):
     calls, flow = made / "calls", tmp_path / "flow"
     run(calls, *model)
-    assert {path.name for path in flow.iterdir()} == FILES
+    assert {path.name for path in flow.iterdir()} == {
+        "index.html",
+        "flow.json",
+        "utterances.parquet",
+        "centroids.safetensors",
+        "cache",
+    }
     printed = capsys.readouterr().out
     assert printed.startswith("20 dialogues, ")
     assert "Main path, as in " in printed
@@ -186,6 +190,5 @@ def test_parts_of_a_file_are_compared_and_a_step_that_one_leaves_out_is_told(
     assert "mean turns: 3 to 5" in lines[first:last]
     cy = lines[last + 1 :]
     assert "mean turns: 4.5 to 2" in cy
-    told = 'Step: the assistant says "what is your address?", 100% to 0% of dialogues'
-    assert told in cy
+    assert 'Step: the assistant says "what is your address?", 100% to 0% of dialogues' in cy
     assert sorted(path.parent.name for path in tmp_path.glob("[0-9]/index.html")) == ["1", "2", "3"]

@@ -176,14 +176,15 @@ def test_only_what_is_new_or_changed_is_embedded_and_takes_the_place_of_what_was
     assert len(index) == 4
 
 
-TALK = [f"Turn {number} of the chat, about {number % 7} cats" for number in range(30)]
 SECRET = Turn("user", "My card is Rumpelstiltskin", name="Zebulon", time="1987-06-05T04:03:02")
 
 
 @pytest.mark.parametrize("encoder", [MODEL, pytest.param("turn-minilm", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("change", ["delete", "replace", "update", "user"])
 def test_what_is_forgotten_is_as_if_it_had_never_been_said(tmp_path, change, encoder):
-    turns = [Turn("user", text) for text in TALK]
+    turns = [
+        Turn("user", f"Turn {number} of the chat, about {number % 7} cats") for number in range(30)
+    ]
     index = TurnIndex(tmp_path / "c.memory", encoder)
     never = TurnIndex(encoder=encoder)
     reader = TurnIndex(index.path)
@@ -194,8 +195,7 @@ def test_what_is_forgotten_is_as_if_it_had_never_been_said(tmp_path, change, enc
     else:
         known = {"team": "ogdru"} if change == "replace" else {}
         kept = turns[12:] if change == "update" else turns[11:]
-        said = Dialogue((*turns[:11], SECRET, *kept), "chat", metadata=known)
-        index.add([said])
+        index.add([Dialogue((*turns[:11], SECRET, *kept), "chat", metadata=known)])
         (hit,) = index.search("Rumpelstiltskin", 1)
     if change == "delete":
         assert index.delete(dialogue="chat", turn=hit.turn) == 1

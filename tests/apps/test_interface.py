@@ -57,9 +57,6 @@ def test_training_from_python_and_from_the_command_line_are_one(run, tiny_bert, 
     assert names[0].read_bytes() == names[1].read_bytes()
 
 
-NOTEBOOK = Path(__file__).parents[2] / "examples" / "start.ipynb"
-
-
 @pytest.mark.slow
 def test_every_cell_runs_and_one_draws(tmp_path, monkeypatch):
     plt = pytest.importorskip("matplotlib.pyplot")
@@ -68,7 +65,8 @@ def test_every_cell_runs_and_one_draws(tmp_path, monkeypatch):
     monkeypatch.setattr(plt, "show", lambda: drawn.append(len(plt.gca().collections)))
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    for cell in json.loads(NOTEBOOK.read_text())["cells"]:
+    notebook = Path(__file__).parents[2] / "examples" / "start.ipynb"
+    for cell in json.loads(notebook.read_text())["cells"]:
         if cell["cell_type"] == "code":
             exec("".join(cell["source"]).replace("max_steps=10", "max_steps=2"), names)
     assert drawn == [10]  # a colour for each domain

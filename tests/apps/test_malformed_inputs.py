@@ -63,7 +63,6 @@ CONTENTS = {
     "utf-16": GOOD.encode("utf-16"),
     "pickle": b"cos\nsystem\n(S'touch ran'\ntR.",
 }
-VALUES = [None, -1, 0, 2**60, 1e308, "x", [], {}, True]
 FELL = [  # by command: a file, the place in it, and a value for which there was a traceback once
     ("flow compare", "flow/flow.json", ["settings"], 0),
     ("flow compare", "flow/flow.json", ["title"], 2**60),
@@ -227,7 +226,11 @@ def test_any_damage_to_a_file_ends_in_a_sentence_or_a_result(data):
     file = data.draw(st.sampled_from(files_read(command)))
     content = file.read_bytes()
     at = data.draw(st.integers(0, len(content)))
-    value = json.dumps(data.draw(st.sampled_from(VALUES) | st.text(max_size=3))).encode()
+    value = json.dumps(
+        data.draw(
+            st.sampled_from([None, -1, 0, 2**60, 1e308, "x", [], {}, True]) | st.text(max_size=3)
+        )
+    ).encode()
     damaged = [
         content[:at],
         content[:at] + data.draw(st.binary(max_size=9)) + content[at + 9 :],
@@ -242,8 +245,7 @@ def test_any_damage_to_a_file_ends_in_a_sentence_or_a_result(data):
 @pytest.mark.parametrize(("command", "file", "place", "value"), FELL)
 def test_a_value_that_was_not_expected_is_told(command, file, place, value):
     record = json.loads(Path(file).read_bytes())
-    inner = reduce(operator.getitem, place[:-1], record)
-    inner[place[-1]] = value
+    reduce(operator.getitem, place[:-1], record)[place[-1]] = value
     with in_place_of(Path(file)):
         Path(file).write_text(json.dumps(record))
         holds(command)

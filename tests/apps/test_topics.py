@@ -106,8 +106,7 @@ def test_topics_of_one_speaker_are_those_of_the_speakers_turns():
 
 
 def test_the_order_of_dialogues_does_not_matter():
-    dialogues = made(40)
-    unit = vectors_of(dialogues, 0.5)
+    unit = vectors_of(made(40), 0.5)
     unit /= np.linalg.norm(unit, axis=1, keepdims=True)
     order = np.random.default_rng(1).permutation(len(unit))
     labels = find_clusters(unit)
@@ -438,8 +437,7 @@ def test_earlier_topics_keep_their_ids_and_new_ones_are_told(tmp_path, capsys, m
         ]
         write_jsonl(dialogues, tmp_path / f"{month}.jsonl")
     assert main(["topics", "january.jsonl"]) == 0
-    words = ["topics", "february.jsonl", "--from", "topics", "--compare", "sold"]
-    assert main(words) == 0
+    assert main(["topics", "february.jsonl", "--from", "topics", "--compare", "sold"]) == 0
     lines = capsys.readouterr().out
     assert re.search(r"New topic: .*sim.*, 0% to 50% of dialogues\n", lines)
     assert re.search(r"\nFalse: 12 dialogues; True: 12 dialogues\nMore: .*card", lines)

@@ -64,8 +64,7 @@ def test_the_joint_target_has_a_pair_of_acts_and_one_of_slots():
     assert acts.labels == ["agreement", "inform", "request"]
     assert slots.labels == ["area", "price"]
     assert made.label_texts == ["agreement", "area", "inform", "price", "request"]
-    both = acts.texts.index("somewhere in the east, and when")
-    assert acts.carried[both].tolist() == [1, 2]
+    assert acts.carried[acts.texts.index("somewhere in the east, and when")].tolist() == [1, 2]
     drawn = {
         slots.labels[example[1].label] for epoch in range(9) for example in all_of(made, epoch)
     }

@@ -118,7 +118,6 @@ DIALOGUES = [
     dialogue(f"ask {n}", f"answer {n}", f"again {n}", "You're  Welcome", id=f"d{n}")
     for n in range(40)
 ]
-SILENT = dialogue("hello", "anyone?", roles=("user",))
 
 
 def examples(seed=0, dialogues=DIALOGUES, **settings):
@@ -157,7 +156,11 @@ def test_others_of_a_granularity_come_from_their_segment(level):
 def test_too_little_to_tell_apart_is_one_sentence():
     for dialogues, settings, reason in (
         (DIALOGUES[:3], {}, "num_candidates: got 5, but there are 4 different responses"),
-        ([SILENT], {}, "got no response with a context in 1"),
+        (
+            [dialogue("hello", "anyone?", roles=("user",))],
+            {},
+            "got no response with a context in 1",
+        ),
         (DIALOGUES[:3], {"num_candidates": 2, "granularity": 1}, "each response has 3 others"),
     ):
         with pytest.raises(InputError, match=reason):

@@ -66,7 +66,6 @@ def test_knowing_pairs_is_a_hundred_percent(tmp_path):
 
 
 near = pytest.approx
-ALIKE = [dialogue(f"q 7 no {n} 7", " Thank  you 7" if n % 2 else "thank you 7") for n in range(10)]
 
 
 @pytest.mark.parametrize(
@@ -75,7 +74,13 @@ ALIKE = [dialogue(f"q 7 no {n} 7", " Thank  you 7" if n % 2 else "thank you 7") 
         # Ten responses of each block are the same but for case and spaces, and every query knows
         # that it wants them.
         (
-            [*ALIKE, *pairs(range(10, 100))],
+            [
+                *(
+                    dialogue(f"q 7 no {n} 7", " Thank  you 7" if n % 2 else "thank you 7")
+                    for n in range(10)
+                ),
+                *pairs(range(10, 100)),
+            ],
             {"top1": 100, "mrr": 100},
             {"top1": near(91), "top3": near(93)},
         ),

@@ -45,7 +45,6 @@ FORMS = {
         },
     ),
 }
-LIBRARIES = ("AutoModel", "SentenceTransformer")
 LIMITS = {"max_context_tokens": 24, "max_response_tokens": 10}
 CONTEXTS = [
     [("user", "I need a cheap hotel in the north."), ("assistant", "For how many nights?")],
@@ -116,7 +115,7 @@ def test_an_exported_folder_is_complete_and_verified(
     ways = [
         f"{library}{what}, {way}"
         for way in custom_code.WAYS
-        for library in LIBRARIES
+        for library in ("AutoModel", "SentenceTransformer")
         for what in inputs
     ]
     assert [line.split(": largest")[0] for line in lines] == [f"Verified: {way}" for way in ways]
@@ -166,11 +165,6 @@ def test_an_existing_folder_or_a_foreign_model_is_refused(
     assert (tmp_path / "mine/mine.txt").read_text() == "keep me"
 
 
-OTHER_VECTORS = (
-    "import sys, numpy as np\nnp.savez(sys.argv[3], **{'AutoModel, contexts': np.zeros((1, 2))})"
-)
-
-
 @pytest.mark.parametrize(
     ("program", "message"),
     [
@@ -178,7 +172,11 @@ OTHER_VECTORS = (
             "raise RuntimeError('no such class')",
             "does not load (a way): RuntimeError: no such class",
         ),
-        (OTHER_VECTORS, "gives other embeddings (AutoModel, contexts, a way)"),
+        (
+            "import sys, numpy as np\n"
+            "np.savez(sys.argv[3], **{'AutoModel, contexts': np.zeros((1, 2))})",
+            "gives other embeddings (AutoModel, contexts, a way)",
+        ),
     ],
 )
 def test_nothing_appears_that_fails_or_gives_other_vectors(

@@ -37,7 +37,6 @@ CHANGED = [
     text.replace("Sunday", "Tuesday").replace("three", "two").replace("QX71", "B4")
     for text in HARBOUR
 ]
-EXCHANGE = ("请问怎么退货？我买的鞋子太小了，能不能换大一号的？", "可以的，您申请换货。")
 QUESTION = "How do I renew my library card?"
 
 
@@ -114,7 +113,11 @@ def test_dialogues_that_are_found_and_none_in_empty_sets():
         (CHINESE, [" ".join(text) for text in CHINESE], "leaks"),
         (CHINESE, [text.replace("星期六", "星期天") for text in CHINESE], "leaks"),
         (CHINESE, [CHINESE[2], "谢谢你，再见。"], "leaks"),
-        (CHINESE, EXCHANGE, "stays"),
+        (
+            CHINESE,
+            ("请问怎么退货？我买的鞋子太小了，能不能换大一号的？", "可以的，您申请换货。"),
+            "stays",
+        ),
     ):
         evaluation = index(dialogue(*spoken(random.Random(9)), id="b"), dialogue(*held_out, id="a"))
         left, _ = cleaned(evaluation, [dialogue(*training)])

@@ -26,7 +26,6 @@ LIMITS = {"max_context_tokens": 24, "max_response_tokens": 12}
 ENCODERS = ["dial2vec", "dse", "dialog2flow", "dialogue_cse"]
 WORD_RANKERS = [name for name in ("dual_encoder", "deep_attention_matching") if name in METHODS]
 BACKBONES = [*ENCODERS, "transformer_dual_encoder"]
-RANKERS = [*WORD_RANKERS, "transformer_dual_encoder", "multi_granularity"]
 
 
 def config_of(name: str) -> Any:
@@ -365,7 +364,11 @@ def test_order_and_padding_of_a_batch_change_no_result(saved):
 
 LEFT = [
     ("dial2vec", inputs_of),
-    *((name, make) for name in RANKERS for make in (inputs_of, training_batch)),
+    *(
+        (name, make)
+        for name in [*WORD_RANKERS, "transformer_dual_encoder", "multi_granularity"]
+        for make in (inputs_of, training_batch)
+    ),
 ]
 
 

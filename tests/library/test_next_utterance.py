@@ -26,8 +26,12 @@ def first(*shape):
     return np.broadcast_to(np.arange(shape[-1]) == 0, shape)
 
 
-RECALLS = {f"r{size}@{k}": k / size for size in (10, 20) for k in KS}
-GUESSED = {"mrr": float((1 / np.arange(1, 21)).mean()), "hits1": 1 / 20, "r2@1": 1 / 2, **RECALLS}
+GUESSED = {
+    "mrr": float((1 / np.arange(1, 21)).mean()),
+    "hits1": 1 / 20,
+    "r2@1": 1 / 2,
+    **{f"r{size}@{k}": k / size for size in (10, 20) for k in KS},
+}
 LATE = {
     "mrr": 0.5,
     "hits1": 0,
@@ -39,7 +43,6 @@ LATE = {
     "r11@2": 1,
     "r11@5": 1,
 }
-TIED = {"mrr": (1 / 2 + 1 / 3 + 1 / 4) / 3, "hits1": 0, "r2@1": 0, "r5@1": 0, "r5@2": 1 / 3}
 
 
 @pytest.mark.parametrize(
@@ -55,7 +58,12 @@ TIED = {"mrr": (1 / 2 + 1 / 3 + 1 / 4) / 3, "hits1": 0, "r2@1": 0, "r5@1": 0, "r
             GUESSED,
         ),  # ties count as the mean over their orders, and officially as a success
         ([0] * 20, [0], OFFICIAL, dict.fromkeys(GUESSED, 1)),
-        ([1, 2, 1, 1, 0], [0], "expected", TIED),
+        (
+            [1, 2, 1, 1, 0],
+            [0],
+            "expected",
+            {"mrr": (1 / 2 + 1 / 3 + 1 / 4) / 3, "hits1": 0, "r2@1": 0, "r5@1": 0, "r5@2": 1 / 3},
+        ),
         # The best of the correct ones counts, and the others are left out.
         (
             [3, 1, 2, 0],

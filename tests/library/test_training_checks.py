@@ -14,9 +14,6 @@ from hf_dialemb.training.arguments import make_settings, read_words
 from hf_dialemb.training.dialogues import dev_dialogues, training_dialogues
 from hf_dialemb.training.settings import RunArguments
 
-BASE = {"use_cpu": True, "output_dir": "run", "corpus": "missing.jsonl"}
-CHOICE = {"dev_split": "dev", "checkpoint_selection": "contrastive_loss"}
-
 
 @pytest.mark.parametrize(
     ("values", "sentence"),
@@ -36,7 +33,10 @@ CHOICE = {"dev_split": "dev", "checkpoint_selection": "contrastive_loss"}
             {"resume_from_checkpoint": "there"},
             "resume_from_checkpoint: got there, but a run resumes from its own last",
         ),
-        (CHOICE | {"save_strategy": "no"}, "but save_strategy is neither"),
+        (
+            {"dev_split": "dev", "checkpoint_selection": "contrastive_loss", "save_strategy": "no"},
+            "but save_strategy is neither",
+        ),
         ({"checkpoint_selection": "contrastive_loss"}, "needs a dev_split"),
         (
             {"checkpoint_selection": "best"},
@@ -74,7 +74,7 @@ CHOICE = {"dev_split": "dev", "checkpoint_selection": "contrastive_loss"}
 )
 def test_an_impossible_setting_is_refused(values, sentence):
     with pytest.raises(InputError, match=sentence) as refused:
-        make_settings(BASE | values)
+        make_settings({"use_cpu": True, "output_dir": "run", "corpus": "missing.jsonl"} | values)
     assert "\n" not in str(refused.value)
 
 

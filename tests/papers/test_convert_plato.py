@@ -17,7 +17,6 @@ from hf_dialemb import Dialogue, InputError, Turn, register
 from hf_dialemb.methods.encoding import encode
 from hf_dialemb.papers.convert import convert
 
-RECIPE = Path(__file__).parents[2] / "training_scripts/recipes/dial2vec_plato.yaml"
 WITH_VOCABULARY = ["binary, folder", "torch, vocabulary beside", "torch, folder"]
 FORMS = ["torch", "torch before 1.6", "binary", "binary, folder"]
 
@@ -136,7 +135,8 @@ def test_layout_is_that_of_the_recipe_and_the_report_names_every_key(checkpoint,
     assert torch.equal(
         model.role_embeddings.weight, types[[1, 0]]
     )  # ours begins with the user, theirs with the bot
-    recipe = yaml.safe_load(RECIPE.read_text(encoding="utf-8"))
+    file = Path(__file__).parents[2] / "training_scripts/recipes/dial2vec_plato.yaml"
+    recipe = yaml.safe_load(file.read_text(encoding="utf-8"))
     for name in ("wrapped", "position_layout", "turn_order", "max_turns", "end_of_utterance"):
         assert getattr(model.config, name) == recipe[name]
     report = report_of(checkpoint)

@@ -11,9 +11,8 @@ import pytest
 from flow_words import graph, random_words, states
 from scipy.spatial.distance import jensenshannon
 
+from hf_dialemb import Dialogue, Turn, load_encoder
 from hf_dialemb.apps.flow.graph import END
-from hf_dialemb.dialogue import Dialogue, Turn
-from hf_dialemb.encoders import load_encoder
 from hf_dialemb.encoders.word_vectors import TfidfEncoder
 from hf_dialemb.evaluation.results.result_tables import column_of
 from hf_dialemb.evaluation.results.rows import rows_of
@@ -261,8 +260,7 @@ def test_states_are_renamed_and_transitions_compared():
 
 def test_rare_states_are_noise_in_the_paper_and_in_its_program():
     for times, kept in ((49, 2), (50, 1)):  # a state of two percent is noise
-        found = flow_extraction.without_noise(graph(*["a"] * times, "b"))
-        assert len(found.states) == kept
+        assert len(flow_extraction.without_noise(graph(*["a"] * times, "b")).states) == kept
     for times, size in ((43, 4), (44, 3)):  # 1 / 43 = 0.0233, 1 / 44 = 0.0227
         assert flow_extraction.official_size(graph(*["a"] * times, "b")) == size
     # what only noise leads to goes with it

@@ -22,8 +22,6 @@ from hf_dialemb.papers.tasks import probes, sentences
 from hf_dialemb.papers.tasks.ablations import SPEAKERS, speaker_vectors
 from hf_dialemb.papers.tasks.probes import ACTS, PARTS, WORDS, assistant_contexts, last_words
 
-CALLING = Dialogue((Turn("assistant", "good day"), Turn("user", "yes")))
-
 
 def test_each_speaker_is_measured_by_what_it_says(tmp_path, tiny_checkpoint, sample_dialogues):
     said = {"hotel": "a room", "train": "a ticket"}
@@ -42,7 +40,7 @@ def test_each_speaker_is_measured_by_what_it_says(tmp_path, tiny_checkpoint, sam
     assert first.mean == pytest.approx(100)
     assert second.mean < 100
     encoder = load_encoder(str(tiny_checkpoint))
-    given = [*sample_dialogues[:3], CALLING]
+    given = [*sample_dialogues[:3], Dialogue((Turn("assistant", "good day"), Turn("user", "yes")))]
     vectors = speaker_vectors(RememberingEncoder(encoder), given)
     speakers = encoder.encode_speakers(given)
     for place, setting in enumerate(SPEAKERS):

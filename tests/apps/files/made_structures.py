@@ -44,7 +44,6 @@ PEOPLE = (
     "who",
     "speaker_name",
 )
-TIMES = ("time", "timestamp", "created_at", "date", "sent_at")
 LISTS = (
     "messages",
     "turns",
@@ -57,9 +56,7 @@ LISTS = (
     "utterances",
     "xs",
 )
-IDS = ("id", "conversation_id", "call_id", "chat_id", "dialog_id", "session_id", "ticket_id")
 WRAPPERS = ("data", "items", "conversations", "export", "payload", "result", "january", "calls")
-SPEAKERS = (("customer", "agent"), ("user", "assistant"), ("Ann", "Bob"), ("Visitor", "Eva S."))
 PAIRS = (
     ("question", "answer"),
     ("prompt", "response"),
@@ -99,12 +96,16 @@ def structure(seed: int) -> tuple[Any, Truth, dict[str, str]]:
     names = {
         "text": draw.choice(TEXTS),
         "who": draw.choice(PEOPLE),
-        "time": draw.choice(TIMES),
+        "time": draw.choice(("time", "timestamp", "created_at", "date", "sent_at")),
         "list": draw.choice(LISTS),
-        "id": draw.choice(IDS),
+        "id": draw.choice(
+            ("id", "conversation_id", "call_id", "chat_id", "dialog_id", "session_id", "ticket_id")
+        ),
         "kind": kind,
     }
-    speakers = draw.choice(SPEAKERS)
+    speakers = draw.choice(
+        (("customer", "agent"), ("user", "assistant"), ("Ann", "Bob"), ("Visitor", "Eva S."))
+    )
     pair = draw.choice(PAIRS)
     noise = dict(draw.sample(sorted(NOISE.items()), draw.randint(0, 4)))
     is_deep = draw.random() < 0.4

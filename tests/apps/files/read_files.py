@@ -3,9 +3,8 @@
 import logging
 from pathlib import Path
 
-from hf_dialemb import load_dialogues
+from hf_dialemb import Dialogue, load_dialogues
 from hf_dialemb.apps.cli import main
-from hf_dialemb.dialogue import Dialogue
 
 FILES = Path(__file__).with_name("files")
 

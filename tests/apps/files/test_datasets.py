@@ -13,11 +13,10 @@ from hub_server import run_hub
 from made_up_corpora import refusal
 from talks import to_dataset
 
+from hf_dialemb import Dialogue, InputError, Turn
 from hf_dialemb.apps.files.reading import read_path, read_rows
 from hf_dialemb.data import iterate_dialogues, load_dialogues
 from hf_dialemb.data.reading_options import ReadingOptions
-from hf_dialemb.dialogue import Dialogue, Turn
-from hf_dialemb.errors import InputError
 
 BOT = [{"role": "Bot", "content": "Hi"}, {"role": "user", "content": "Ho"}]
 HO = Dialogue((Turn("user", "Ho"),))

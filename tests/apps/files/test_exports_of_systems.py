@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from hf_dialemb import load_dialogues
+from hf_dialemb import InputError, load_dialogues
 from hf_dialemb.apps.files import evidence
 from hf_dialemb.apps.files.findings import Notes
 from hf_dialemb.apps.files.record_files import find_in_records
-from hf_dialemb.errors import InputError
 
 LINES = Path(__file__).with_name("files").joinpath("exports.jsonl").read_text(encoding="utf-8")
 EXAMPLES = [json.loads(line) for line in LINES.splitlines()]
@@ -87,8 +86,7 @@ def test_what_is_said_is_read(tmp_path, example):
 def test_a_list_in_memory_is_read_as_the_file_is(tmp_path, example):
     value = example["file"] if isinstance(example["file"], list) else [example["file"]]
     if not any(isinstance(item, dict) and "role" in item for item in value):  # messages alone
-        read_in_memory = said(load_dialogues(value))
-        assert list(read_in_memory.values()) == list(example["dialogues"].values())
+        assert list(said(load_dialogues(value)).values()) == list(example["dialogues"].values())
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["name"])

@@ -3,10 +3,9 @@
 import pandas as pd
 from talks import to_dataset
 
-from hf_dialemb import load_dialogues
+from hf_dialemb import Dialogue, Turn, load_dialogues
 from hf_dialemb.apps.pages.spreadsheets import metadata_columns
 from hf_dialemb.data import write_jsonl
-from hf_dialemb.dialogue import Dialogue, Turn
 
 
 def calls(*metadata):

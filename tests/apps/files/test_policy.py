@@ -10,9 +10,8 @@ from made_up_corpora import write
 from read_files import read
 
 import hf_dialemb
-from hf_dialemb import load_dialogues
+from hf_dialemb import InputError, load_dialogues
 from hf_dialemb.apps.cli import main
-from hf_dialemb.errors import InputError
 
 MODEL = "dialogue-static"
 

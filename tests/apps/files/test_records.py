@@ -68,10 +68,9 @@ def test_what_is_broken_is_one_sentence(tmp_path, content, sentence):
     assert sentence in refusal(tmp_path / "d.json", content)
 
 
-STRANGE = [None, "", 0, [], {}, "x", [None], [[]], {"a": 1}, True, -1.5]
-
-
-@pytest.mark.parametrize("strange", STRANGE, ids=repr)
+@pytest.mark.parametrize(
+    "strange", [None, "", 0, [], {}, "x", [None], [[]], {"a": 1}, True, -1.5], ids=repr
+)
 def test_no_value_of_another_kind_stops_the_reading(tmp_path, strange):
     for name in ("messages", "id", "metadata"):
         record = {"id": "1", **CHAT, "metadata": {}, name: strange}

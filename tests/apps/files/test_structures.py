@@ -5,11 +5,10 @@ from collections import Counter
 import pytest
 from made_structures import judge, structure
 
-SLOW = pytest.mark.slow
-
 
 @pytest.mark.parametrize(
-    "first", [*range(0, 200, 50), *(pytest.param(n, marks=SLOW) for n in range(200, 500, 50))]
+    "first",
+    [*range(0, 200, 50), *(pytest.param(n, marks=pytest.mark.slow) for n in range(200, 500, 50))],
 )
 def test_no_structure_is_read_wrongly_in_silence(tmp_path, first):
     answers = Counter()

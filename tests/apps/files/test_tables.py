@@ -8,8 +8,7 @@ import zipfile
 import pytest
 from read_files import read
 
-from hf_dialemb import load_dialogues
-from hf_dialemb.errors import InputError
+from hf_dialemb import InputError, load_dialogues
 
 
 def spoken(dialogues):
@@ -124,8 +123,7 @@ def test_headers_of_systems_and_languages(tmp_path, name):
     ]
     (dialogue,) = load_dialogues(write(tmp_path / "d.csv", header, *rows))
     turns = dialogue.turns
-    said = ["Is it open today?", "It is, until six"]
-    assert [turn.content for turn in turns][:2] == said
+    assert [turn.content for turn in turns][:2] == ["Is it open today?", "It is, until six"]
     assert [turn.role for turn in turns][:2] == ["user", "assistant"]
     assert dialogue.id == ("c1" if "id=" in expected else "d")
     assert dialogue.time == ("2024-05-01T09:00:00" if "time=" in expected else "")
@@ -134,7 +132,6 @@ def test_headers_of_systems_and_languages(tmp_path, name):
 
 
 HI, HO, NAMES = "user: Hi", "assistant: Ho", ("Al", "Zo")
-BROKEN = ["#N/A,user,cards", "#N/A,agent,yes", "7,user,Hi", "#N/A,user,hotels"]
 AGAIN = [
     f"{id},2024-05-0{day} 09:0{n},{role},{day} {n}"
     for day in (1, 2)
@@ -168,7 +165,7 @@ READ = {  # rows, options, what is spoken, and what is remarked
         "only a word for a missing cell, such as nan or NULL",
     ),
     "ids that a spreadsheet broke": (
-        ["id,role,text", *BROKEN],
+        ["id,role,text", "#N/A,user,cards", "#N/A,agent,yes", "7,user,Hi", "#N/A,user,hotels"],
         {},
         {"#N/A": ["user: cards", "assistant: yes"], "7": [HI], "#N/A (2)": ["user: hotels"]},
         "got the id '#N/A', which a spreadsheet made of others",
@@ -366,8 +363,7 @@ def test_files_frames_and_datasets_of_turns_are_the_same_dialogues(tmp_path):
 
 
 def workbook(path, sheets):
-    openpyxl = pytest.importorskip("openpyxl")
-    book = openpyxl.Workbook()
+    book = pytest.importorskip("openpyxl").Workbook()
     book.remove(book.active)
     for title, rows in sheets.items():
         sheet = book.create_sheet(title)
@@ -411,7 +407,6 @@ def part_changed(path, part, change):
     return path
 
 
-SHEET = "xl/worksheets/sheet1.xml"
 END = b"</sheetData>"
 
 
@@ -423,7 +418,7 @@ def test_a_workbook_is_read_whole_whatever_size_it_states(tmp_path):
     far = b'<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'
     path = part_changed(
         tmp_path / "d.xlsx",
-        SHEET,
+        "xl/worksheets/sheet1.xml",
         lambda xml: xml.replace(b"A1:C2", b"A1:B1").replace(END, row + far + END),
     )
     dialogues, remarks = read(path, tmp_path)

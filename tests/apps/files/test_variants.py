@@ -3,11 +3,10 @@
 import pytest
 from variant_files import judge, variant
 
-SLOW = pytest.mark.slow
-
 
 @pytest.mark.parametrize(
-    "first", [*range(0, 160, 40), *(pytest.param(n, marks=SLOW) for n in range(160, 400, 40))]
+    "first",
+    [*range(0, 160, 40), *(pytest.param(n, marks=pytest.mark.slow) for n in range(160, 400, 40))],
 )
 def test_no_file_is_read_wrongly_without_a_word(tmp_path, first):
     for seed in range(first, first + 40):

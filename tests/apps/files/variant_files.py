@@ -114,7 +114,6 @@ ENCODINGS = {
     "cyrillic": ("utf-8", "utf-16", "cp1251"),
     "japanese": ("utf-8", "utf-8-sig", "shift_jis"),
 }
-MISSING = ("", "nan", "NULL", "N/A")
 
 # Words of a remark that would explain a difference.
 WORDS = {
@@ -164,7 +163,7 @@ def variant(seed: int) -> Variant:
             shown, side = DATES[dates][0](time), place % 2
             said = f"{time:%Y-%m-%dT%H:%M}"
             if missing and place and draw.random() < 0.15:
-                text = draw.choice(MISSING)
+                text = draw.choice(("", "nan", "NULL", "N/A"))
             else:
                 turns.append(("assistant" if side else "user", text, said))
             row = (

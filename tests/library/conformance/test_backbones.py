@@ -58,7 +58,6 @@ def before_and_after(folder: str, dialogues, output: Path) -> tuple[np.ndarray, 
 POOLING = pytest.mark.habit(
     "backbone with cls (BGE), last-token (Qwen3-Embedding) or mean pooling", "its pooling is kept"
 )
-PROMPT = pytest.mark.habit("backbone with prompts (E5)", "the default prompt is kept")
 
 
 @pytest.mark.parametrize(
@@ -68,7 +67,11 @@ PROMPT = pytest.mark.habit("backbone with prompts (E5)", "the default prompt is 
         pytest.param("bert mean right", {}, marks=POOLING),
         pytest.param("qwen3 lasttoken left", {}, marks=POOLING),
         pytest.param("qwen3 lasttoken right", {}, marks=POOLING),
-        pytest.param("bert mean right", PROMPTS, marks=PROMPT),
+        pytest.param(
+            "bert mean right",
+            PROMPTS,
+            marks=pytest.mark.habit("backbone with prompts (E5)", "the default prompt is kept"),
+        ),
     ],
 )
 def test_pooling_and_prompts_are_kept(form, options, tiny_bert, sample_dialogues, tmp_path):
@@ -88,17 +91,23 @@ def test_a_normalised_backbone_keeps_its_directions(tiny_bert, sample_dialogues,
     assert cosines.min() >= 1 - 1e-6
 
 
-DENSE = pytest.mark.habit(
-    "backbone with a Dense module (EmbeddingGemma)", "refused: name one without"
-)
-MAX = pytest.mark.habit("backbone with max pooling", "refused: name another")
-
-
 @pytest.mark.parametrize(
     ("pooling", "modules", "reason"),
     [
-        pytest.param("mean", [Dense(16, 8)], "Dense", marks=DENSE),
-        pytest.param("max", [], "max pooling", marks=MAX),
+        pytest.param(
+            "mean",
+            [Dense(16, 8)],
+            "Dense",
+            marks=pytest.mark.habit(
+                "backbone with a Dense module (EmbeddingGemma)", "refused: name one without"
+            ),
+        ),
+        pytest.param(
+            "max",
+            [],
+            "max pooling",
+            marks=pytest.mark.habit("backbone with max pooling", "refused: name another"),
+        ),
     ],
 )
 def test_what_cannot_be_kept_is_refused_by_name(pooling, modules, reason, tiny_bert, tmp_path):

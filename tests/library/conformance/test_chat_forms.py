@@ -63,7 +63,6 @@ DIALOGUE = Dialogue(tuple(Turn(*turn) for turn in TURNS))
 PARTS = [{"type": "text", "text": "I need"}, {"type": "text", "text": "a cheap hotel."}]
 CALL = {"role": "assistant", "tool_calls": [{"function": {"name": "find", "arguments": "{}"}}]}
 RESULT = {"role": "tool", "content": "3 hotels"}
-JOINED = pytest.mark.habit("content as a list of parts", "text parts are joined")
 LEFT_OUT = pytest.mark.habit("tool calls whose content is null or absent", "left out with a note")
 TWO_TURNS = pytest.mark.habit("rows with prompt and completion", "two turns")
 
@@ -85,7 +84,8 @@ def reader(request, monkeypatch):
         *ROWS.values(),
         {"messages": SHARED, "tools": None},
         pytest.param(
-            [{"role": "user", "content": [*PARTS, {"type": "image"}]}, *MESSAGES[1:]], marks=JOINED
+            [{"role": "user", "content": [*PARTS, {"type": "image"}]}, *MESSAGES[1:]],
+            marks=pytest.mark.habit("content as a list of parts", "text parts are joined"),
         ),
         pytest.param([MESSAGES[0], CALL, *MESSAGES[1:]], marks=LEFT_OUT),
         pytest.param([MESSAGES[0], {**CALL, "content": None}, *MESSAGES[1:]], marks=LEFT_OUT),
