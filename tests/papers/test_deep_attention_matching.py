@@ -11,7 +11,6 @@ import torch
 from talks import dialogue
 from torch.nn.functional import conv3d, elu, layer_norm
 
-from hf_dialemb.errors import InputError
 from hf_dialemb.methods.layout import Truncation
 from hf_dialemb.methods.ranker import RankingExample
 from hf_dialemb.papers.methods import deep_attention_matching as matching
@@ -159,7 +158,7 @@ def test_nothing_at_all_has_a_finite_score_and_bfloat16_a_float32_one():
     assert abs(scores[0, 0] - scores[1, 1]) < 1e-12  # an image of zeros, whatever is missing
     scores.sum().backward()
     assert all(parameter.grad.isfinite().all() for parameter in model.parameters())
-    with pytest.raises(InputError, match="embeds neither"):
+    with pytest.raises(NotImplementedError, match="embeds neither"):
         model(torch.ones(1, 3, dtype=torch.long))
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert scores_of(make().float()).dtype == torch.float32

@@ -126,7 +126,8 @@ def register(method: Method | str | Path | None = None) -> None:
     name.
     """
     if isinstance(method, str | Path):
-        file, method = method, getattr(load_file(method), "METHOD", None)
+        file = method
+        method = getattr(load_file(method), "METHOD", None)
         if method is None or not hasattr(method, "config_class"):
             raise InputError(
                 f"{file}: got no METHOD in it, expected METHOD = hf_dialemb.Method(...); end the "

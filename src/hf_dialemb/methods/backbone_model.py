@@ -12,7 +12,7 @@ from transformers.dynamic_module_utils import custom_object_save
 from .. import modeling
 from ..dialogue import Dialogue
 from ..errors import InputError
-from ..modeling.modeling_dial2vec import position_offset
+from ..modeling.modeling_dial2vec import EncoderModel, position_offset
 from ..ranges import check_range
 from ..storage.adapters import has_adapters, save_base
 from ..storage.pretrained import has_decoder, load_pretrained, resolve_backbone
@@ -33,7 +33,6 @@ _DROPOUTS = {
 class MethodModel(PreTrainedModel):
     """The model of a method, with what training needs of it."""
 
-    main_input_name = "input_ids"
     accepts_loss_kwargs = False
 
     @classmethod
@@ -97,17 +96,10 @@ def published_class(model_class: type) -> Any:
     return next(parent for parent in model_class.__mro__ if parent.__module__.startswith(place))
 
 
-class BackboneModel(MethodModel):
+class BackboneModel(MethodModel, EncoderModel):
     """A model around ``self.encoder``, any encoder that `AutoModel` loads, without its pooler."""
 
     config: EncoderConfig
-    encoder: Any
-    base_model_prefix = "backbone"
-    supports_gradient_checkpointing = True
-    _supports_sdpa = True
-    _supports_flash_attn = True
-    _supports_flex_attn = True
-    _supports_attention_backend = True
 
     @classmethod
     def build(cls, backbone: Any, dialogues: Any, dropout: Any = None, **settings: Any) -> Any:
@@ -157,16 +149,6 @@ class BackboneModel(MethodModel):
     def prepare_tokenizer(tokenizer: PreTrainedTokenizerBase, config: Any) -> None:
         """Give the tokenizer its tokens, template and length limit, and complete the config."""
         raise NotImplementedError
-
-    def get_input_embeddings(self) -> Any:
-        """Return the backbone's token table."""
-        return self.encoder.get_input_embeddings()
-
-    def set_input_embeddings(self, value: nn.Module) -> None:
-        """Replace the backbone's token table."""
-        self.encoder.set_input_embeddings(value)
-        # transformers changes the outer config only, but the encoder's own decides what loads.
-        self.config.encoder_config.vocab_size = value.num_embeddings  # type: ignore[union-attr]
 
     def freeze_lower_layers(self) -> None:
         """Stop learning in the first ``frozen_layers`` layers and all tables below.

@@ -40,7 +40,8 @@ def batches(lengths: Sequence[int], most: int) -> list[np.ndarray]:
     counts = np.asarray(lengths, dtype=np.int64)
     order = np.argsort(-counts, kind="stable")
     falling = counts[order]
-    parts, start = [], 0
+    parts = []
+    start = 0
     while start < len(order):
         rows = falling[start : start + max(1, most // max(1, int(falling[start])))]
         # padding saved if the next batch begins at a row

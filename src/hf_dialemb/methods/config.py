@@ -8,11 +8,11 @@ from dataclasses import fields
 from typing import Any, ClassVar, Literal
 
 from huggingface_hub.dataclasses import strict
-from transformers import AutoConfig, PreTrainedConfig
+from transformers import PreTrainedConfig
 
 from ..dialogue import ROLES
 from ..errors import InputError, unknown_name
-from ..modeling.configuration_dial2vec import Dial2VecConfig
+from ..modeling.configuration_dial2vec import BackboneConfig, Dial2VecConfig
 from ..ranges import Range, Ranges, check_range, check_ranges
 from ..storage.sentence_modules import SentenceModules
 
@@ -71,51 +71,34 @@ class MethodConfig(PreTrainedConfig):
     def __post_init__(self, **kwargs: Any) -> None:
         # A saved config names the version; it was checked when it was made, and transformers may
         # have added keys.
-        for name in kwargs if self.transformers_version is None else ():
-            if name not in _LOADER_KEYS | _BASE:
-                raise unknown_name(
-                    f"setting of {type(self).__name__}", name, own_settings(type(self))
-                )
+        unknown = kwargs.keys() - _LOADER_KEYS - _BASE
+        if unknown and self.transformers_version is None:
+            kind = f"setting of {type(self).__name__}"
+            raise unknown_name(kind, min(unknown), own_settings(type(self)))
         super().__post_init__(**kwargs)  # type: ignore[no-untyped-call]
         for owner in reversed(type(self).__mro__):
             check_ranges(self, vars(owner).get("ranges", {}))
 
 
 @strict
-class EncoderConfig(MethodConfig):
+class EncoderConfig(MethodConfig, BackboneConfig):
     """Settings of every encoder.
 
     Attributes:
-        encoder_config: The backbone's config.
         max_tokens: Longest sequence in tokens; the rest is cut and counted.
         frozen_layers: Number of backbone layers, from the bottom, that do not learn; above 0 the
             embedding tables do not learn either.
     """
 
-    sub_configs: ClassVar[dict[str, Any]] = {"encoder_config": AutoConfig}
     ranges: ClassVar[Ranges] = {"max_tokens": Range(8), "frozen_layers": Range(0)}
 
-    encoder_config: dict[str, Any] | PreTrainedConfig | None = None
     max_tokens: int = 512
     frozen_layers: int = 0
-
-    def __post_init__(self, **kwargs: Any) -> None:
-        if not isinstance(self.encoder_config, PreTrainedConfig):
-            self.encoder_config = AutoConfig.for_model(
-                **{"model_type": "bert", **(self.encoder_config or {})}
-            )
-        super().__post_init__(**kwargs)
 
     @property
     def longest_text(self) -> int:
         """Where an encoder cuts what it reads, in tokens."""
         return getattr(self, "encoding_tokens", None) or self.max_tokens
-
-    @property
-    def hidden_size(self) -> int:
-        """Width D of the embedding."""
-        config: Any = self.encoder_config
-        return int(getattr(config, "hidden_size", None) or config.encoder.hidden_size)
 
     def fit(self, limit: int | None, backbone: str) -> None:
         """Fit lengths to the positions of a backbone, None for any number.

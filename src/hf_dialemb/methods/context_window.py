@@ -48,7 +48,8 @@ def blocks(lengths: Sequence[int], most: int, around: int = AROUND) -> Iterator[
     They depend on the session alone.
     """
     ends = np.cumsum([0, *lengths])
-    start, count = 0, len(lengths)
+    start = 0
+    count = len(lengths)
     while start < count:
         first = max(0, start - around)
         stop = start + 1

@@ -171,7 +171,7 @@ class Dial2VecExamples(Examples):
                 f"dial2vec draws negatives from other dialogues: got {len(dialogues)}, expected at "
                 "least 2"
             )
-        self.dialogues, self.config, self.seed = list(dialogues), config, seed
+        self.dialogues = list(dialogues)
         items = []  # (dialogue, role whose turns stay)
         self.pools: dict[str, list[tuple[int, str]]] = {}  # by role: (dialogue, text)
         for index, dialogue in enumerate(self.dialogues):
@@ -185,7 +185,7 @@ class Dial2VecExamples(Examples):
             items += [(index, role) for role in roles]
             for turn in dialogue.turns:
                 self.pools.setdefault(turn.role, []).append((index, turn.content))
-        super().__init__(items)
+        super().__init__(items, config=config, seed=seed)
         self.everything = [item for pool in self.pools.values() for item in pool]
 
     def length(self, index: int) -> int:

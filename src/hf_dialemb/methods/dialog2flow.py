@@ -111,7 +111,8 @@ class Dialog2FlowModel(UtteranceEncoder):
         embeddings = self.embed(input_ids.flatten(0, 1), attention_mask.flatten(0, 1))
         embeddings = embeddings.unflatten(0, input_ids.shape[:2])  # (B, 2 O, D)
         spaces = OBJECTIVES[self.config.target]
-        losses, similarities = [], []
+        losses = []
+        similarities = []
         with autocast_off(embeddings):
             for part in nested(embeddings, self.config.matryoshka_dims):
                 for space, name in enumerate(spaces):
@@ -181,7 +182,8 @@ class LabelledUtterances:
     def __init__(
         self, dialogues: Sequence[Dialogue], space: str, config: Dialog2FlowConfig, seed: int
     ) -> None:
-        self.config, self.seed = config, seed
+        self.config = config
+        self.seed = seed
         # by the text that is compared: the original text, its domain and its labels
         distinct: dict[str, tuple[str, str, dict[str, None]]] = {}
         labelled = 0
@@ -317,9 +319,7 @@ def _labels(turn: Turn, space: str, is_only_turn: bool) -> list[str]:
         return (
             [action] if action else [f"intent {intent}" for intent in turn.intents if is_only_turn]
         )
-    return list(
-        dict.fromkeys(name for name in (turn.dialogue_acts if space == "acts" else slots) if name)
-    )
+    return list(dict.fromkeys(filter(None, turn.dialogue_acts if space == "acts" else slots)))
 
 
 class Dialog2FlowExamples(Examples):

@@ -87,9 +87,8 @@ class DialogueCSEModel(UtteranceEncoder):
             attention_mask: (B, 2 C + 1 + N, L) int64; all 0 in the rows of absent turns.
         """
         split = [2 * self.config.context_turns, input_ids.shape[1] - 2 * self.config.context_turns]
-        (context_ids, ids), (context_mask, mask) = (
-            part.split(split, dim=1) for part in (input_ids, attention_mask)
-        )
+        context_ids, ids = input_ids.split(split, dim=1)
+        context_mask, mask = attention_mask.split(split, dim=1)
         present = context_mask.any(-1)  # (B, 2 C)
         vectors = self.embed(context_ids[present], context_mask[present])
         turns = vectors.new_zeros(*present.shape, vectors.shape[-1])
@@ -145,7 +144,6 @@ class DialogueCSEExamples(Examples):
     """
 
     def __init__(self, dialogues: Sequence[Dialogue], config: DialogueCSEConfig, seed: int) -> None:
-        self.config, self.seed = config, seed
         self.turns: list[list[_Turn]] = []
         self.pools: dict[str, list[_Turn]] = {}
         for number, dialogue in enumerate(dialogues):
@@ -174,7 +172,7 @@ class DialogueCSEExamples(Examples):
         notes = [
             f"Left out {count:,} turns {reason}" for reason, count in left_out.items() if count
         ]
-        super().__init__(responses, notes)
+        super().__init__(responses, notes, config, seed)
         if not responses:
             raise InputError(
                 f"dialogue_cse: got no turn with context and negatives from {len(self.turns)} "

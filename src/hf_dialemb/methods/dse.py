@@ -103,7 +103,7 @@ class DSEExamples(Examples):
         ]
         short = len(pairs) - len(items)
         note = f"Left out {short:,} pairs with a side of fewer than {config.min_words} words"
-        super().__init__(items, [note] * bool(short))
+        super().__init__(items, [note] if short else [])
         if not items:
             raise InputError(
                 f"dse: got no pair of utterances from {len(dialogues)} dialogues ({short} are "

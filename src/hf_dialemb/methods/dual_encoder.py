@@ -28,7 +28,6 @@ from .ranker import (
     Ranker,
     RankingExample,
     RankingExamples,
-    candidates_of,
     context_ids,
     response_ids,
     with_candidates,
@@ -57,8 +56,8 @@ class TowerRanker(Ranker, published.TowerRanker):
         ``tower`` is "context" or "response".
         """
         encode = partial(self.encode_texts, tower=tower)
-        vectors: Tensor = in_parts(self, encode, attention_mask, _ROWS, input_ids, attention_mask)
-        return vectors.float()
+        vectors = in_parts(self, encode, attention_mask, _ROWS, input_ids, attention_mask)
+        return vectors.float()  # type: ignore[no-any-return]
 
 
 @strict
@@ -126,18 +125,14 @@ def collate(
     config: TowerRankerConfig,
     count: Truncation,
 ) -> dict[str, Tensor]:
-    """Lay out B contexts (B, L) and the K candidates of each (B, K, M).
-
-    See `context_ids` and `candidates_of`.
-    """
+    """Lay out B contexts (B, L) and the K candidates of each (B, K, M); see `context_ids`."""
     *speakers, marker = config.marker_ids or []
     contexts = [example.context for example in examples]
     batch = context_ids(
         contexts, tokenizer, speakers[: len(ROLES)], config.max_context_tokens, count
     )
-    candidates = response_ids(
-        candidates_of(examples), tokenizer, marker, config.max_response_tokens, count
-    )
+    texts = [text for example in examples for text in example.candidates]
+    candidates = response_ids(texts, tokenizer, marker, config.max_response_tokens, count)
     return with_candidates(batch, candidates)
 
 

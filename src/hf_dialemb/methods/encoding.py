@@ -62,9 +62,8 @@ def set_template(tokenizer: PreTrainedTokenizerBase, config: DialogueConfig) -> 
     tokenizer.chat_template = chat_template(tokenizer, config)
     tokenizer.model_max_length = UNLIMITED
     side = "right" if config.keep == "start" else "left"  # for programs that cut earlier
-    tokenizer.truncation_side = tokenizer.init_kwargs["truncation_side"] = (
-        side  # the file holds both
-    )
+    tokenizer.truncation_side = side
+    tokenizer.init_kwargs["truncation_side"] = side  # the file holds both
 
 
 def encode(

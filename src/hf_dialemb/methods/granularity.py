@@ -41,6 +41,7 @@ class Segments:
         others = generator.choice(len(self) - 1, size, replace=False)
         others += others >= row
         cosines = np.round(self.vectors[others] @ self.vectors[row] / _TIE)
-        first, end = (size * edge // self.num_segments for edge in (level - 1, level))
+        first = size * (level - 1) // self.num_segments
+        end = size * level // self.num_segments
         segment = others[np.argsort(-cosines, kind="stable")[first:end]]
         return np.asarray(generator.choice(segment, count, replace=len(segment) < count))

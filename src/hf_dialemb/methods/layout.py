@@ -5,12 +5,10 @@ turns off the markers, so that a stock tokenizer and any tool that passes ``(inp
 attention_mask)`` serve a dialogue encoder.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,9 +17,7 @@ from transformers import PreTrainedTokenizerBase
 
 from ..dialogue import ROLES, UNSPOKEN, Dialogue
 from ..errors import InputError
-
-if TYPE_CHECKING:
-    from .config import DialogueConfig
+from .config import DialogueConfig
 
 UNLIMITED = 1_000_000  # length limit of the tokenizer of a model that cuts by itself
 CHARACTERS = 256  # more than any token has

@@ -30,10 +30,17 @@ class Examples:
     Attributes:
         items: What each example is made of.
         notes: What was left out of the dialogues and why, a sentence each.
+        config: The settings of the method, for those who draw by them.
+        seed: What they draw by.
     """
 
-    def __init__(self, items: Sequence[Any], notes: Iterable[str] = ()) -> None:
-        self.items, self.notes = items, list(notes)
+    def __init__(
+        self, items: Sequence[Any], notes: Iterable[str] = (), config: Any = None, seed: int = 0
+    ) -> None:
+        self.items = items
+        self.notes = list(notes)
+        self.config = config
+        self.seed = seed
 
     def __len__(self) -> int:
         return len(self.items)

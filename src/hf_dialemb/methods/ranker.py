@@ -73,11 +73,6 @@ class Ranker(MethodModel, published.Ranker):
         )
         return RankingOutput(loss=loss, similarities=output.logits.detach().unsqueeze(-1), **output)
 
-    def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """Embed contexts and responses, (N, L) to (N, D)."""
-        self.check_embeds()
-        return super().embed(input_ids, attention_mask)
-
     def check_embeds(self) -> None:
         """Raise InputError if the ranker has no vectors."""
         if not self.embeds:
@@ -101,8 +96,6 @@ class RankingExamples(Examples):
 
     def __init__(self, dialogues: Sequence[Dialogue], config: RankerConfig, seed: int) -> None:
         self.dialogues = list(dialogues)
-        self.config = config
-        self.seed = seed
         places: dict[str, int] = {}
         self._texts: list[str] = []
         items = []  # dialogue, turn, response
@@ -119,7 +112,7 @@ class RankingExamples(Examples):
         notes = []
         if silent:
             notes.append(f"Left out {silent:,} dialogues without a response that has a context")
-        super().__init__(items, notes)
+        super().__init__(items, notes, config, seed)
         known = len(self._texts)
         if not items:
             raise InputError(
@@ -150,7 +143,7 @@ class RankingExamples(Examples):
         """Return the words of a context, an estimate of its tokens."""
         number, turn, _ = self.items[index]
         words = sum(1 + len(turn.content.split()) for turn in self.dialogues[number].turns[:turn])
-        return min(words, self.config.max_context_tokens)
+        return int(min(words, self.config.max_context_tokens))
 
     def example(self, epoch: int, index: int) -> RankingExample:
         """Return a context with its true response first, and the others."""
@@ -223,29 +216,16 @@ def ids_of(texts: Iterable[str], tokenizer: PreTrainedTokenizerBase) -> dict[str
     return dict(zip(distinct, token_ids(distinct, tokenizer), strict=True))
 
 
-def candidates_of(examples: Sequence[RankingExample]) -> list[str]:
-    """Return the candidates of all examples in one list.
-
-    Raise InputError unless their numbers are equal.
-    """
-    counts = sorted({len(example.candidates) for example in examples})
-    if len(counts) > 1:
-        raise InputError(
-            f"candidates: got {counts[0]} for one context and {counts[-1]} for another, expected "
-            "as many for all; rank them one context at a time"
-        )
-    return [text for example in examples for text in example.candidates]
-
-
 def with_candidates(
     contexts: dict[str, Tensor], candidates: dict[str, Tensor]
 ) -> dict[str, Tensor]:
     """Join contexts (B, ...) and all candidates (B K, M) to the arguments of a `Ranker`."""
-    batch = len(contexts["input_ids"])
-    ids, mask = (
-        candidates[name].unflatten(0, (batch, -1)) for name in ("input_ids", "attention_mask")
-    )
-    return {**contexts, "candidate_ids": ids, "candidate_mask": mask}
+    shape = (len(contexts["input_ids"]), -1)
+    return {
+        **contexts,
+        "candidate_ids": candidates["input_ids"].unflatten(0, shape),
+        "candidate_mask": candidates["attention_mask"].unflatten(0, shape),
+    }
 
 
 @dataclass(frozen=True, repr=False)

@@ -27,7 +27,8 @@ THEM = "\N{OBJECT REPLACEMENT CHARACTER}"
 """Stands for the name of whoever is asked."""
 
 # the words of a question that makes sense alone; the fewest of an answer
-_ASKED_WORDS, _ANSWER_WORDS = (range(4, 26), 5)
+_ASKED_WORDS = range(4, 26)
+_ANSWER_WORDS = 5
 _QUESTION = re.compile(r"(?:^|(?<=[.!?])\s+)([^.!?]+\?)\s*$")
 _TO_YOU = re.compile(r"\byou(?:r|rs)?\b", re.IGNORECASE)
 _ABOUT_THEM = {
@@ -50,7 +51,8 @@ def spoken(turn: Turn) -> str:
 
 def sessions(dialogue: Dialogue) -> Iterator[tuple[Turn, ...]]:
     """Divide a dialogue where `GAP` hours or more pass between two turns whose times are known."""
-    begun, known = 0, ""
+    begun = 0
+    known = ""
     for place, turn in enumerate(dialogue.turns):
         if parted(known, turn.time):
             yield dialogue.turns[begun:place]
@@ -63,7 +65,8 @@ def parted(first: str, second: str) -> bool:
     """Return whether two times in ISO 8601 are known and lie `GAP` hours apart."""
     if not first or not second:
         return False
-    earlier, later = datetime.fromisoformat(first), datetime.fromisoformat(second)
+    earlier = datetime.fromisoformat(first)
+    later = datetime.fromisoformat(second)
     if (earlier.tzinfo is None) != (
         later.tzinfo is None
     ):  # an offset that one lacks is not guessed

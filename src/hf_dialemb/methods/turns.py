@@ -133,13 +133,13 @@ class TurnsModel(UtteranceEncoder):
         rows = vectors.new_zeros(*present.shape, vectors.shape[-1])
         rows[present] = vectors
         together = self.in_parts(self._means, session_ids, session_mask, owners)
-        example, _ = asked = (answers >= 0).nonzero(as_tuple=True)
+        asked = (answers >= 0).nonzero(as_tuple=True)
+        example = asked[0]
         with autocast_off(rows):
             questions, alone = normalize(precise(rows), dim=-1).split(split, dim=1)
             turns = normalize(with_neighbours(alone) + normalize(together, dim=-1), dim=-1)
-            (everyone, first), (known, _) = (
-                gather_rows(value, self.training) for value in (turns, keys)
-            )
+            everyone, first = gather_rows(turns, self.training)
+            known, _ = gather_rows(keys, self.training)
             known_questions, known_turns = known.split(split, dim=1)
             own = torch.zeros(
                 len(example), *known_turns.shape, dtype=torch.bool, device=turns.device
@@ -200,14 +200,13 @@ class TurnsExamples(Examples):
     """
 
     def __init__(self, dialogues: Sequence[Dialogue], config: TurnsConfig, seed: int) -> None:
-        self.config, self.seed = config, seed
         self.sessions = [session for dialogue in dialogues for session in _sessions(dialogue)]
         pairs = (
             (number, question)
             for number, item in enumerate(self.sessions)
             for question in item.questions
         )
-        super().__init__(list(pairs))
+        super().__init__(list(pairs), config=config, seed=seed)
         if not self.items:
             raise InputError(
                 f"turns: got no question from {len(dialogues)} dialogues, expected dialogues with "
@@ -282,17 +281,20 @@ def collate(
     documents.
     """
     before, after = special_tokens_around(tokenizer)
-    query_prompt, document_prompt = config.prompt_of("query"), config.prompt_of(*DOCUMENTS)
+    query_prompt = config.prompt_of("query")
+    document_prompt = config.prompt_of(*DOCUMENTS)
     [opening] = text_ids([document_prompt], tokenizer)
     room = READ - len(before) - len(opening) - len(after)
     width = config.questions + config.window
     texts: dict[int, str] = {}
-    owners, sessions_read = [], []
+    owners = []
+    sessions_read = []
     answers = torch.full((len(examples), config.questions), -1)
     for number, (turns, questions, places) in enumerate(examples):
         ids = text_ids(turns, tokenizer, config.max_tokens)
         ids = [row[: config.max_tokens - len(before) - len(after)] for row in ids]
-        first, stop = 0, len(ids)
+        first = 0
+        stop = len(ids)
         while sum(map(len, ids[first:stop])) > room and stop - first > 1:
             if 2 * places[0] >= first + stop:
                 first += 1

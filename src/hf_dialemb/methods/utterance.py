@@ -13,12 +13,10 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedTokenizerBase
-from transformers import initialization as init
+from transformers import PreTrainedTokenizerBase, initialization
 from transformers.utils.generic import ModelOutput
 
-from ..modeling.modeling_dual_encoder import encoder_without_pooler
-from ..modeling.modeling_dual_encoder import mean_of_tokens as mean_of_tokens
+from ..modeling.modeling_dual_encoder import encoder_without_pooler, mean_of_tokens
 from .backbone_model import BackboneModel
 from .batching import any_shape, embeddings, in_parts
 from .config import UtteranceConfig
@@ -68,7 +66,7 @@ class UtteranceEncoder(BackboneModel):
         super()._init_weights(module)  # type: ignore[no-untyped-call]
         if isinstance(module, nn.Linear) and any(module is part for part in self.heads.modules()):
             # torch's own, as in the released programs
-            init.kaiming_uniform_(module.weight, a=math.sqrt(5))
+            initialization.kaiming_uniform_(module.weight, a=math.sqrt(5))
 
     @staticmethod
     def prepare_tokenizer(tokenizer: PreTrainedTokenizerBase, config: UtteranceConfig) -> None:
@@ -120,12 +118,11 @@ class UtteranceEncoder(BackboneModel):
         With ``mini_batch_size``, a part's activations are computed again in the backward pass
         (gradient caching), so that memory does not grow with the number of utterances.
         """
-        vectors: Tensor = self.in_parts(
+        return self.in_parts(  # type: ignore[no-any-return]
             lambda words, mask: self.pool(self.states_of(words, mask), mask),
             input_ids,
             attention_mask,
         )
-        return vectors
 
     def in_parts(
         self, work: Callable[..., Any], input_ids: Tensor, attention_mask: Tensor, *more: Tensor
@@ -148,8 +145,7 @@ class UtteranceEncoder(BackboneModel):
             else {"inputs_embeds": words[:, : attention_mask.shape[1]]}
         )
         with any_shape():
-            states: Tensor = self.encoder(**given, attention_mask=attention_mask).last_hidden_state
-        return states
+            return self.encoder(**given, attention_mask=attention_mask).last_hidden_state  # type: ignore[no-any-return]
 
     def pool(self, hidden: Tensor, mask: Tensor) -> Tensor:
         """Pool token vectors (N, L, D) by their mask (N, L) to embeddings (N, D)."""

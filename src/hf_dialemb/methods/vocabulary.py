@@ -10,7 +10,8 @@ from ..dialogue import ROLES, Dialogue
 from ..errors import InputError
 from .ranker import Ranker
 
-PADDING, UNKNOWN = "[PAD]", "[UNK]"
+PADDING = "[PAD]"
+UNKNOWN = "[UNK]"
 MARKS = tuple(f"<|{name}|>" for name in (*ROLES, "response"))
 """Markers that stand before a turn, for its speaker, and before a response."""
 

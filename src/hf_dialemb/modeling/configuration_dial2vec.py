@@ -1,15 +1,39 @@
-"""Configuration of Dial2Vec."""
+"""Configuration of Dial2Vec, and what it shares with other models around a pretrained encoder."""
 
 from typing import Any, ClassVar, Literal
 
 from transformers import AutoConfig, PreTrainedConfig
 
 
-class Dial2VecConfig(PreTrainedConfig):
-    """Settings of `Dial2VecModel`.
+class BackboneConfig(PreTrainedConfig):
+    """Settings of any model around a pretrained encoder.
 
     Attributes:
         encoder_config: The configuration of the pretrained encoder.
+    """
+
+    sub_configs: ClassVar[dict[str, Any]] = {"encoder_config": AutoConfig}
+
+    encoder_config: dict[str, Any] | PreTrainedConfig | None = None
+
+    def __post_init__(self, **kwargs: Any) -> None:
+        if not isinstance(self.encoder_config, PreTrainedConfig):
+            self.encoder_config = AutoConfig.for_model(
+                **{"model_type": "bert", **(self.encoder_config or {})}
+            )
+        super().__post_init__(**kwargs)
+
+    @property
+    def hidden_size(self) -> int:
+        """Width D of the embedding."""
+        config: Any = self.encoder_config
+        return int(getattr(config, "hidden_size", None) or config.encoder.hidden_size)
+
+
+class Dial2VecConfig(BackboneConfig):
+    """Settings of `Dial2VecModel`.
+
+    Attributes:
         max_tokens: Maximum number of tokens that the encoder reads; longer dialogues are cut.
         num_roles: Number R of speakers that the model distinguishes.
         marker_ids: Token ids of the markers that name the speakers, in the order of role ids 0 to R
@@ -31,9 +55,7 @@ class Dial2VecConfig(PreTrainedConfig):
     """
 
     model_type = "dialemb-dial2vec"
-    sub_configs: ClassVar[dict[str, Any]] = {"encoder_config": AutoConfig}
 
-    encoder_config: dict[str, Any] | PreTrainedConfig | None = None
     max_tokens: int = 512
     num_roles: int = 2
     marker_ids: list[int] | None = None
@@ -46,16 +68,3 @@ class Dial2VecConfig(PreTrainedConfig):
     turn_order: Literal["ascending", "descending"] = "ascending"
     num_turn_embeddings: int = 64
     pooling: Literal["interlocutor", "mean"] = "interlocutor"
-
-    def __post_init__(self, **kwargs: Any) -> None:
-        if not isinstance(self.encoder_config, PreTrainedConfig):
-            self.encoder_config = AutoConfig.for_model(
-                **{"model_type": "bert", **(self.encoder_config or {})}
-            )
-        super().__post_init__(**kwargs)
-
-    @property
-    def hidden_size(self) -> int:
-        """Width D of the embedding."""
-        config: Any = self.encoder_config
-        return int(getattr(config, "hidden_size", None) or config.encoder.hidden_size)

@@ -15,11 +15,10 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from transformers import AutoModel, AutoModelForTextEncoding, PreTrainedModel
-from transformers import initialization as init
+from transformers import AutoModel, AutoModelForTextEncoding, PreTrainedModel, initialization
 from transformers.utils.generic import ModelOutput
 
-from .configuration_dial2vec import Dial2VecConfig
+from .configuration_dial2vec import BackboneConfig, Dial2VecConfig
 
 
 @dataclass
@@ -56,7 +55,30 @@ class DialogueTokens(NamedTuple):
     places: Tensor | None = None
 
 
-class Dial2VecModel(PreTrainedModel):
+class EncoderModel(PreTrainedModel):
+    """A model around a pretrained encoder, ``encoder``."""
+
+    config: BackboneConfig
+    encoder: Any
+    base_model_prefix = "backbone"
+    supports_gradient_checkpointing = True
+    _supports_sdpa = True
+    _supports_flash_attn = True
+    _supports_flex_attn = True
+    _supports_attention_backend = True
+
+    def get_input_embeddings(self) -> Any:
+        """Return the encoder's table of token embeddings."""
+        return self.encoder.get_input_embeddings()
+
+    def set_input_embeddings(self, value: nn.Module) -> None:
+        """Replace the encoder's table of token embeddings, and adopt its vocabulary size."""
+        self.encoder.set_input_embeddings(value)
+        # transformers changes the outer config only, but the encoder's own decides what loads
+        self.config.encoder_config.vocab_size = value.num_embeddings  # type: ignore[union-attr]
+
+
+class Dial2VecModel(EncoderModel):
     """A pretrained encoder with embedding tables for turns and speakers.
 
     The tables start at zero, so an untrained model computes the same token vectors as its encoder.
@@ -66,12 +88,6 @@ class Dial2VecModel(PreTrainedModel):
 
     config: Dial2VecConfig
     center: Tensor
-    base_model_prefix = "backbone"
-    supports_gradient_checkpointing = True
-    _supports_sdpa = True
-    _supports_flash_attn = True
-    _supports_flex_attn = True
-    _supports_attention_backend = True
 
     def __init__(self, config: Dial2VecConfig) -> None:
         super().__init__(config)
@@ -87,18 +103,9 @@ class Dial2VecModel(PreTrainedModel):
     def _init_weights(self, module: nn.Module) -> None:
         super()._init_weights(module)
         if module is self.turn_embeddings or module is self.role_embeddings:
-            init.zeros_(module.weight)
+            initialization.zeros_(module.weight)
         elif module is self:
-            init.zeros_(self.center)
-
-    def get_input_embeddings(self) -> Any:
-        """Return the encoder's table of token embeddings."""
-        return self.encoder.get_input_embeddings()
-
-    def set_input_embeddings(self, value: nn.Module) -> None:
-        """Replace the encoder's table of token embeddings, and adopt its vocabulary size."""
-        self.encoder.set_input_embeddings(value)
-        self.config.encoder_config.vocab_size = value.num_embeddings  # type: ignore[union-attr]
+            initialization.zeros_(self.center)
 
     def forward(
         self,
@@ -148,7 +155,8 @@ class Dial2VecModel(PreTrainedModel):
 
     def encode_tokens(self, tokens: DialogueTokens, **kwargs: Any) -> Any:
         """Run the encoder on the sum of token, turn and speaker embeddings."""
-        config, turns = self.config, tokens.turn_ids
+        config = self.config
+        turns = tokens.turn_ids
         row = turns
         if config.turn_order == "descending":
             row = (turns * tokens.attention_mask).amax(-1, keepdim=True) + 1 - turns
@@ -203,7 +211,8 @@ class Dial2VecModel(PreTrainedModel):
         config = self.config
         limits = config.opening_tokens, config.closing_tokens
         opening, closing = (int(config.wrapped) if limit is None else limit for limit in limits)
-        rank, total = kept.long().cumsum(-1) - 1, kept.long().sum(-1, keepdim=True)
+        rank = kept.long().cumsum(-1) - 1
+        total = kept.long().sum(-1, keepdim=True)
         frame = kept & ((rank < opening) | (rank >= total - closing))
         words = kept & ~frame
         words = words & fitting(
@@ -252,16 +261,16 @@ def fitting(words: Tensor, turns: Tensor, budget: int, keep: str, whole_turns: b
     Words are the tokens other than markers, special tokens and padding. With ``whole_turns``, a
     turn that does not fit is dropped entirely, unless it is the first from that end, which is cut.
     """
-    count, total = words.long().cumsum(-1), words.long().sum(-1, keepdim=True)
+    count = words.long().cumsum(-1)
+    total = words.long().sum(-1, keepdim=True)
     distance = count - 1 if keep == "start" else total - count
     fits = distance < budget
     if not whole_turns:
         return fits
     lengths = words_by_turn(words, turns)
     ends = lengths.cumsum(-1)
-    near, far = (
-        (ends - lengths, ends) if keep == "start" else (total - ends, total - ends + lengths)
-    )
+    near = ends - lengths if keep == "start" else total - ends
+    far = near + lengths
     return fits & ((far.gather(1, turns) <= budget) | (near.gather(1, turns) == 0))
 
 

@@ -45,7 +45,6 @@ class Ranker(PreTrainedModel):
     only scored together.
     """
 
-    main_input_name = "input_ids"
     embeds: ClassVar[bool] = True
 
     def forward(
@@ -153,12 +152,11 @@ class TowerRanker(Ranker):
         is_response = ((input_ids == marker) & attention_mask.bool()).any(-1)  # (N,)
         input_ids, attention_mask = self._cut(input_ids, attention_mask, is_response)
         if torch.compiler.is_exporting():  # a graph holds both towers
-            response, context = (
-                self.encode_texts(input_ids, attention_mask, name)
-                for name in ("response", "context")
-            )
+            response = self.encode_texts(input_ids, attention_mask, "response")
+            context = self.encode_texts(input_ids, attention_mask, "context")
             return torch.where(is_response.unsqueeze(-1), response, context)
-        parts, rows = [], []
+        parts = []
+        rows = []
         for tower, chosen in (("response", is_response), ("context", ~is_response)):
             if chosen.any():
                 parts.append(self.encode_many(input_ids[chosen], attention_mask[chosen], tower))

@@ -18,21 +18,13 @@ from typing import ClassVar
 import torch
 from huggingface_hub.dataclasses import strict
 from torch import Tensor, nn
-from transformers import PreTrainedTokenizerBase
-from transformers import initialization as init
+from transformers import PreTrainedTokenizerBase, initialization
 
 from ...methods.backbone_model import autocast_off
 from ...methods.config import RankerConfig
 from ...methods.layout import Truncation, pad_right
 from ...methods.method import Method
-from ...methods.ranker import (
-    Ranker,
-    RankingExample,
-    RankingExamples,
-    candidates_of,
-    ids_of,
-    with_candidates,
-)
+from ...methods.ranker import Ranker, RankingExample, RankingExamples, ids_of, with_candidates
 from ...methods.vocabulary import WordRanker
 from ...ranges import Range, Ranges
 
@@ -90,7 +82,8 @@ class DeepAttentionMatchingModel(WordRanker):
 
     def __init__(self, config: DeepAttentionMatchingConfig) -> None:
         super().__init__(config)
-        size, levels = config.embedding_size, config.num_blocks + 1
+        size = config.embedding_size
+        levels = config.num_blocks + 1
         self.words = nn.Embedding(config.vocab_size or config.vocabulary_size, size)
         self.self_blocks = nn.ModuleList(AttentiveBlock(size) for _ in range(config.num_blocks))
         self.turn_blocks = nn.ModuleList(AttentiveBlock(size) for _ in range(levels))
@@ -106,15 +99,15 @@ class DeepAttentionMatchingModel(WordRanker):
     def _init_weights(self, module: nn.Module) -> None:
         """Draw weights as the released program does."""
         if isinstance(module, nn.Embedding):
-            init.normal_(module.weight, std=0.1)
+            initialization.normal_(module.weight, std=0.1)
         elif isinstance(module, nn.Linear):
-            init.orthogonal_(module.weight)
+            initialization.orthogonal_(module.weight)
         elif isinstance(module, nn.Conv3d):
-            init.uniform_(module.weight, -0.01, 0.01)
+            initialization.uniform_(module.weight, -0.01, 0.01)
         elif isinstance(module, nn.LayerNorm):
-            init.ones_(module.weight)
+            initialization.ones_(module.weight)
         if isinstance(module, nn.Linear | nn.Conv3d | nn.LayerNorm) and module.bias is not None:
-            init.zeros_(module.bias)
+            initialization.zeros_(module.bias)
 
     def get_input_embeddings(self) -> nn.Module:
         """Return the word table."""
@@ -131,7 +124,8 @@ class DeepAttentionMatchingModel(WordRanker):
 
         Turns without a token count as absent.
         """
-        config, candidates = self.config, candidate_ids.shape[1]
+        config = self.config
+        candidates = candidate_ids.shape[1]
         ids, mask = last_tokens(
             *last_turns(input_ids, attention_mask, config.max_turns), config.max_turn_tokens
         )
@@ -150,7 +144,8 @@ class DeepAttentionMatchingModel(WordRanker):
 
     def _match(self, ids: Tensor, mask: Tensor, turn_mask: Tensor, *turn_levels: Tensor) -> Tensor:
         """Score candidates (B, K, M) of contexts with levels (B, T, L, D), to (B, K)."""
-        crossed, products = [], []
+        crossed = []
+        products = []
         for level, (turns, responses) in enumerate(
             zip(turn_levels, self._levels(ids, mask), strict=True)
         ):
@@ -308,7 +303,7 @@ def collate(
     Absent turns come first and are masked.
     """
     count.unit = "contexts and responses"
-    texts = candidates_of(examples)
+    texts = [text for example in examples for text in example.candidates]
     spoken = [turn.content for example in examples for turn in example.context]
     tokens = ids_of([*spoken, *texts], tokenizer)
     contexts = [[tokens[turn.content] for turn in example.context] for example in examples]
