@@ -21,8 +21,9 @@ from hf_dialemb.hub.card.figures import results_of, shipped_figures, write_publi
 from hf_dialemb.hub.export import export
 from hf_dialemb.hub.published_folder import PublishedFolder
 from hf_dialemb.hub.publishing import publish
+from hf_dialemb.papers.ensemble.plan import GRANULARITIES
 from hf_dialemb.storage.pretrained import shipped
-from hf_dialemb.storage.run_folder import GRANULARITIES, RunFolder
+from hf_dialemb.storage.run_folder import RunFolder
 
 
 def trained(runs: Path) -> Iterator[tuple[str, Path]]:

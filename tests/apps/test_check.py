@@ -56,7 +56,7 @@ def test_the_first_fault_of_every_line_of_json(tmp_path):
     message = {"role": "user", "content": "Hi"}
     faults = [
         ({"messages": [{**message, "content": 3}]}, "messages[0]: field content: got 3"),
-        ({"messages": [{"content": "Hi"}]}, "messages[0]: field role is missing"),
+        ({"messages": [{"content": "Hi"}]}, "messages[0]: field role: got None"),
         ({"messages": "Hi"}, "field messages: got str"),
         (7, "got int"),
     ]

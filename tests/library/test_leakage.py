@@ -43,7 +43,7 @@ QUESTION = "How do I renew my library card?"
 def index(*dialogues, kind="dialogues", sets=()):
     result = EvaluationIndex()
     for item, kind_of_set in sets or [(dialogues, kind)]:
-        result.add(item, kind_of_set)
+        result.add(item, kind_of_set == "dialogues")
     return result
 
 

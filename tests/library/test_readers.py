@@ -244,8 +244,8 @@ WHOLE = [
     ),
     ("self_dialogue", "all", "Batch_5.csv", ",Reject", "", ":1: column Reject is missing"),
     ("doc2dial", "test", "test/*", '"dial_data"', '"x"', ": field dial_data: got nothing"),
-    ("doc2dial", "test", "test/*", None, '{"dial_data": {"dmv": []}}', ": got another form"),
-    ("dailydialog", "train", "dialogues.json", '"train"', '"valid"', ": got another form"),
+    ("doc2dial", "test", "test/*", None, '{"dial_data": {"dmv": []}}', ": cannot be read"),
+    ("dailydialog", "train", "dialogues.json", '"train"', '"valid"', ": cannot be read"),
     (
         "camrest676",
         "dev",

@@ -22,19 +22,20 @@ def plain_dialogues(items: Any) -> list[Dialogue]:
 
     Give none if one does, or of anything else.
     """
-    read = []
-    with suppress(InputError):
-        for item in items if isinstance(items, list | tuple) else ():
-            if isinstance(item, Dialogue):
-                read.append(item)
-            elif isinstance(item, Mapping) and item.keys() == {"prompt", "completion"}:
-                read.append(from_conversation(item))
-            elif isinstance(item, Mapping) and item.keys() <= WRITTEN:
-                read.append(Dialogue.from_json(item))
-            else:
-                read.append(Dialogue.from_messages(item))
-        return read
+    if isinstance(items, list | tuple):
+        with suppress(InputError):
+            return list(map(_plain, items))
     return []
+
+
+def _plain(item: Any) -> Dialogue:
+    if isinstance(item, Dialogue):
+        return item
+    if isinstance(item, Mapping) and item.keys() == {"prompt", "completion"}:
+        return from_conversation(item)
+    if isinstance(item, Mapping) and item.keys() <= WRITTEN:
+        return Dialogue.from_json(item)
+    return Dialogue.from_messages(item)
 
 
 def from_conversation(record: Any) -> Dialogue:

@@ -9,7 +9,9 @@ from .corpus import ALL, CORPORA, get_corpus, unknown_corpus
 from .reading_options import ReadingOptions
 from .source import files_within
 
-REGISTERED, OWN, HUB = "registered", "own", "hub"  # a corpus by name, a path, a dataset on the Hub
+REGISTERED = "registered"  # a corpus by name
+OWN = "own"  # a path
+HUB = "hub"  # a dataset there
 
 TRANSCRIPTS = (".txt", ".vtt", ".srt", ".sbv")
 """The endings of files that hold what was said in one conversation."""

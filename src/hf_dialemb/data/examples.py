@@ -82,7 +82,8 @@ def draw_candidates(
             f"{num_candidates}; add dialogues or "
             "ask for fewer candidates"
         )
-    places, texts = {form: number for number, form in enumerate(forms)}, list(forms.values())
+    places = {form: number for number, form in enumerate(forms)}
+    texts = list(forms.values())
     drawn = []
     for number, (dialogue, place) in enumerate(items):
         generator = np.random.default_rng([seed, number])
@@ -127,7 +128,8 @@ def read_candidates(path: str | Path) -> tuple[dict[str, Any], list[ResponseSele
             continue
         try:
             context = Dialogue.from_messages(record["context"]).turns
-            responses, correct = tuple(record["responses"]), tuple(record["correct"])
+            responses = tuple(record["responses"])
+            correct = tuple(record["correct"])
             identifier = str(record.get("id", ""))
             selections.append(ResponseSelection(context, responses, correct, identifier))
         except MISFORMED as error:

@@ -1,19 +1,15 @@
 """Datasets of dialogues: their columns, and the rows of those on the Hub as a stream."""
 
-from __future__ import annotations
-
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import InputError, unknown_name
 from .corpus_names import files_of
 
-if TYPE_CHECKING:
-    from datasets import IterableDataset
-
+Rows = Iterable[dict[str, Any]]
 _ALSO_CALLED: dict[str, tuple[str, ...]] = {"dev": ("validation", "valid", "val")}
 
 
@@ -52,7 +48,7 @@ def hub_rows(
 
     name, _, configuration = identifier.partition(":")
     with _reached(identifier):
-        splits: Mapping[str, IterableDataset] = load_dataset(
+        splits: Mapping[str, Rows] = load_dataset(
             name, configuration or None, streaming=True, revision=revision, token=token
         )
     names = chosen_splits(identifier, split, splits)
@@ -68,9 +64,7 @@ def chosen_splits(place: str, split: str, splits: Collection[str]) -> list[str]:
     return names
 
 
-def _stream(
-    identifier: str, split: str, rows: IterableDataset
-) -> Iterator[tuple[str, dict[str, Any]]]:
+def _stream(identifier: str, split: str, rows: Rows) -> Iterator[tuple[str, dict[str, Any]]]:
     with _reached(identifier):
         for index, row in enumerate(rows):
             yield f"{identifier} {split}: row {index}", row

@@ -67,7 +67,8 @@ def write_jsonl(dialogues: Iterable[Dialogue], path: str | Path) -> int:
     Raises:
         InputError: There is no dialogue.
     """
-    path, count = Path(path), 0
+    path = Path(path)
+    count = 0
 
     def write(temporary: Path) -> None:
         nonlocal count

@@ -44,8 +44,7 @@ _LOSE_THEIR_S = """
 acts alts bennys bs calories casinos churchills cls demographics fas has jeans js kbs kors las logs
 mls nus rosas sents showtimes us weathers
 """
-_LEMMAS = {word: word.removesuffix("s") for word in _LOSE_THEIR_S.split()}
-_LEMMAS |= {
+_LEMMAS = {word: word.removesuffix("s") for word in _LOSE_THEIR_S.split()} | {
     "dice": "dice",
     "galleries": "gallery",
     "graffiti": "graffiti",

@@ -34,9 +34,9 @@ class EvaluationIndex:
         self._dialogues = Dialogues()
         self._utterances = Utterances()
 
-    def add(self, dialogues: Iterable[Dialogue], kind: str = KINDS[0]) -> None:
-        """Add an evaluation set of ``"dialogues"``, or of ``"utterances"`` by themselves."""
-        if kind == KINDS[0]:
+    def add(self, dialogues: Iterable[Dialogue], as_dialogues: bool = True) -> None:
+        """Add an evaluation set of dialogues, or else of utterances by themselves."""
+        if as_dialogues:
             self._dialogues.add(_comparable_text(dialogue.turns) for dialogue in dialogues)
             return
         for dialogue in dialogues:
@@ -99,16 +99,16 @@ def build_index(
                     f"evaluation set {name}: got no split, expected one, as in '{corpus}/test'; "
                     "add it"
                 )
-            # pairs of sentences and queries are compared as utterances
-            kind = KINDS[get_corpus(corpus).kind != KINDS[0]]
             items = iterate_examples(corpus, data_dir, split, strict=strict)
-            index.add(map(_as_dialogue, items), kind)
+            # pairs of sentences and queries are compared as utterances
+            are_dialogues = get_corpus(corpus).kind == KINDS[0]
+            index.add(map(_as_dialogue, items), are_dialogues)
         else:
             options: dict[str, Any] = {"strict": strict}
             if is_own(name):
                 options = {**how, "columns": how.get("columns") if has_tables(Path(name)) else None}
             dialogues = list(iterate_dialogues(name, **options))
-            index.add(dialogues, KINDS[all(len(dialogue.turns) == 1 for dialogue in dialogues)])
+            index.add(dialogues, any(len(dialogue.turns) > 1 for dialogue in dialogues))
     return index
 
 

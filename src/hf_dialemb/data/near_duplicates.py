@@ -18,7 +18,6 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +27,8 @@ DIALOGUE_THRESHOLD = 0.65  # least share of the smaller dialogue's own shingles 
 UTTERANCE_THRESHOLD = 0.8  # least Jaccard similarity of the shingles of near utterances
 MOST_OWNERS = 5  # dialogues of an evaluation set that may have an own shingle in common
 LEAST_SHARED = 40  # own shingles in common of near duplicates: fewer are a phrase of small talk
-_DIALOGUE_LENGTH, _UTTERANCE_LENGTH = 8, 3  # characters in a shingle
+_DIALOGUE_LENGTH = 8  # characters in a shingle
+_UTTERANCE_LENGTH = 3
 _REMEMBERED = 200_000  # look-ups: some 20 MiB
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
@@ -68,13 +68,6 @@ def comparable(text: str) -> str:
     )
 
 
-def content_hash(text: str) -> int:
-    """Return a hash of a text, 64 bits, the same in every process."""
-    return int.from_bytes(
-        blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little"
-    )
-
-
 def shingles_of(text: str, length: int) -> Hashes:
     """Return the hashes of a text's runs of characters, sorted and distinct."""
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.uint64)
@@ -107,7 +100,7 @@ class Dialogues:
     """The dialogues of evaluation sets, in which equal and nearly equal ones are looked up."""
 
     def __init__(self) -> None:
-        self._exact: set[int] = set()
+        self._exact: set[int] = set()  # hashes: the texts of a large set take much memory
         self._sets: list[int] = []  # of each dialogue, the position of its evaluation set
         self._own: list[Hashes] = []  # of each dialogue
         self._common: list[Hashes] = []  # of each evaluation set
@@ -120,7 +113,7 @@ class Dialogues:
         """Add an evaluation set: the texts of its dialogues, as `comparable` gives them."""
         parts = [np.empty(0, np.uint64)]
         for text in texts:
-            self._exact.add(content_hash(text))
+            self._exact.add(hash(text))
             self._sets.append(len(self._common))
             parts.append(shingles_of(text, _DIALOGUE_LENGTH))
         keys, places, owners = np.unique(
@@ -133,7 +126,7 @@ class Dialogues:
 
     def holds(self, text: str, near: bool) -> bool:
         """Return whether one of the dialogues equals a text or, with ``near``, nearly does."""
-        if content_hash(text) in self._exact:
+        if hash(text) in self._exact:
             return True
         if not near:
             return False

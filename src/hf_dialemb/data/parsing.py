@@ -12,7 +12,6 @@ from .corpus import Files, Reading, Records, Source
 GET_AGAIN = "the file is damaged or incomplete: get it again"
 # characters in a cell of a table; csv's own limit is less than some annotations take
 LONGEST_CELL = 1 << 24
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _FORMS: dict[type, str] = {list: "a list", dict: "an object"}
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from ..dialogue import Dialogue
 from ..display import table_lines
-from ..errors import InputError
+from ..errors import explained
 from .corpus import CORPORA, SPLITS, Corpus, Records, get_corpus
-from .raw_records import MISFORMED, convert_records, fault_of, readable
+from .raw_records import convert_records, readable
 from .source import ARCHIVE_SUFFIXES, MissingFilesError, Source, is_archive, undamaged
 
 DATA_VARIABLE = "HF_DIALEMB_DATA"  # the environment variable that names the data folder
@@ -42,16 +42,15 @@ def single_domain(dialogues: Iterable[Dialogue]) -> list[Dialogue]:
     return [dialogue for dialogue in dialogues if len(dialogue.domains) == 1]
 
 
-def sets_at_hand(
-    data_dir: str | Path | None = None, splits: Sequence[str] = SPLITS, *, names: Sequence[str] = ()
+def splits_at_hand(
+    corpus: Corpus, data_dir: str | Path | None = None, splits: Sequence[str] = SPLITS
 ) -> Iterator[str]:
-    """List the readable sets, such as ``"sgd/test"``, of the named or of all corpora."""
-    for corpus in map(get_corpus, sorted(names or CORPORA)):
-        for split in corpus.splits if names or corpus.patterns else ():
-            if split in splits:
-                with suppress(MissingFilesError):
-                    next(read_split(corpus, data_dir, split, strict=False), None)
-                    yield f"{corpus.name}/{split}"
+    """List those splits of a corpus that can be read."""
+    for split in corpus.splits:
+        if split in splits:
+            with suppress(MissingFilesError):
+                next(read_split(corpus, data_dir, split, strict=False), None)
+                yield split
 
 
 def find_source(corpus: Corpus, data_dir: str | Path | None = None) -> Source | None:
@@ -78,9 +77,10 @@ def find_source(corpus: Corpus, data_dir: str | Path | None = None) -> Source | 
             f"{DATA_VARIABLE}"
         )
     for name in dict.fromkeys((corpus.name, corpus.folder or corpus.name)):
-        endings = ("", *ARCHIVE_SUFFIXES)
         for candidate in (
-            folder / f"{name}{ending}" for folder in (base / name, base) for ending in endings
+            folder / f"{name}{ending}"
+            for folder in (base / name, base)
+            for ending in ("", *ARCHIVE_SUFFIXES)
         ):
             if candidate.is_dir() or is_archive(candidate):
                 return Source(candidate)
@@ -117,14 +117,13 @@ def read_split(
 
 
 def _records(corpus: Corpus, source: Source | None, splits: Sequence[str]) -> Records:
-    try:
-        with undamaged(source.path) if source else nullcontext():
-            for split in splits:
-                yield from corpus.records(source, split)  # type: ignore[arg-type]
-    except InputError:
-        raise
-    except MISFORMED as error:
-        raise InputError(f"{source.path if source else corpus.name}: {fault_of(error)}") from None
+    place = source.path if source else corpus.name
+    with (
+        explained(place, "repair it, or get the file again"),
+        undamaged(source.path) if source else nullcontext(),
+    ):
+        for split in splits:
+            yield from corpus.records(source, split)  # type: ignore[arg-type]
 
 
 def catalogue() -> str:

@@ -14,7 +14,6 @@ from ..errors import InputError
 
 Raw = Any  # of a file
 Slots = tuple[tuple[str, str], ...]  # names and values
-Label = tuple[str, str, str]  # act, slot and value
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
@@ -71,7 +70,9 @@ def readable(
     all; it names the ``form`` that was assumed. If ``strict``, the first one is an error.
     Without any item, ``empty`` is.
     """
-    malformed, count, total = [], 0, 0
+    malformed: list[str] = []
+    count = 0
+    total = 0
     for item in items:
         total += 1
         if not isinstance(item, InputError):
@@ -81,7 +82,8 @@ def readable(
         if strict:
             raise InputError(sentence)
         count += 1
-        malformed += [sentence] * (count <= _NAMED)
+        if count <= _NAMED:
+            malformed.append(sentence)
     if empty and not total:
         raise empty
     if count == total == 1:
@@ -94,7 +96,7 @@ def readable(
             f"{malformed[0]}"
         )
     if count and not silent:
-        named = "\n  ".join(malformed + ["..."] * (count > _NAMED))
+        named = "\n  ".join(malformed + (["..."] if count > _NAMED else []))
         _logger.warning(
             "%s: left out %s of %s, which cannot be read:\n  %s",
             place,

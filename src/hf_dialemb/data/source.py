@@ -8,6 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -34,6 +35,7 @@ class MissingFilesError(InputError):
     """The files of a corpus, or of one of its splits, are not at hand."""
 
 
+@dataclass(frozen=True)
 class Source:
     """The files of one corpus.
 
@@ -42,8 +44,7 @@ class Source:
     A file in a folder may be packed by itself: ``data.json.gz`` is read as ``data.json``.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    path: Path
 
     def files(self, pattern: str) -> Iterator[tuple[str, Stream]]:
         """Open the files whose path ends as the pattern says, sorted by name.

@@ -162,11 +162,14 @@ def _measured(
 ) -> Iterator[tuple[tuple[str, str, str, str], list[Row] | InputError, float]]:
     """Yield the figures of each cell, or why there are none, and the seconds of its encoding."""
     for model in models:
-        encoder, corpus, before = RememberingEncoder(model, cache), "", 0.0
+        encoder = RememberingEncoder(model, cache)
+        corpus = ""
+        before = 0.0
         for place, problem in tqdm(problems.items(), desc=model, unit="task", file=sys.stderr):
             if place[0] != corpus:  # its texts are others
                 encoder.forget()
-                corpus, before = place[0], encoder.seconds
+                corpus = place[0]
+                before = encoder.seconds
             try:
                 rows = measure(encoder, problem, seeds)
             except InputError as error:  # one such cell shall not cost the others

@@ -79,7 +79,8 @@ def _vocabulary(path: str | Path | None, beside: str | None, source: str | Path)
     return beside
 
 
-_PADDLE, _DIAL2VEC = "Model/UnifiedTransformer_0", "bert."
+_PADDLE = "Model/UnifiedTransformer_0"
+_DIAL2VEC = "bert."
 _HEAD_SIZE = 64  # of an attention head; weights alone do not show it
 
 # What happens to a tensor before it is placed, by its name in the report: one tensor for each
@@ -186,7 +187,9 @@ def build(
 def _backbone(tensors: Mapping[str, Tensor], prefix: str, paddle: bool) -> tuple[BertConfig, int]:
     """Return the encoder's configuration and the number of turns, by the shapes of tensors."""
     tables = [prefix + row[paddle] for row in _PLATO["names"]["tables"]]
-    (rows, width), (positions, _), _, (turns, _) = (_size(tensors, table) for table in tables[:4])
+    rows, width = _size(tensors, tables[0])
+    positions, _ = _size(tensors, tables[1])
+    turns, _ = _size(tensors, tables[3])
     if paddle:
         inner = _size(tensors, f"{prefix}/TransformerBlock_0/FeedForward_0/FC_0.w_0")[1]
         block = rf"{re.escape(prefix)}/TransformerBlock_(\d+)/.*"
@@ -254,7 +257,9 @@ def _rules(prefix: str, paddle: bool, layers: int) -> Iterator[Rule]:
         for torch_name, paddle_name, names in _PLATO["names"]["layer"]:
             for part, paddle_part in (("weight", "w_0"), ("bias", "b_0")):
                 transposed = paddle and part == "weight" and "LayerNorm" not in paddle_name
-                changes = ["transposed"] * transposed + [_THIRD] * (len(names) == 3)
+                changes = ["transposed"] if transposed else []
+                if len(names) == 3:
+                    changes.append(_THIRD)
                 ported = f"layers.{number}.{torch_name}.{part}"
                 source = (
                     f"/TransformerBlock_{number}/{paddle_name}.{paddle_part}" if paddle else ported
@@ -302,10 +307,8 @@ def _filled(
     source: str, tensor: Tensor, targets: Mapping[str, Tensor], change: str
 ) -> list[Placed]:
     parts = _CHANGES[change](tensor)
-    expected, got = (
-        [tuple(target.shape) for target in targets.values()],
-        [tuple(part.shape) for part in parts],
-    )
+    expected = [tuple(target.shape) for target in targets.values()]
+    got = [tuple(part.shape) for part in parts]
     if got != expected:
         raise InputError(
             f"key '{source}': got the shape {tuple(tensor.shape)}, which gives "

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from ..display import table_lines
 from ..evaluation.results.rows import Results, Row
 
-_WORDS, _ACTS = "bag-of-words-probe", "dialogue-act-probe"
+_WORDS = "bag-of-words-probe"
+_ACTS = "dialogue-act-probe"
 _RETRIEVAL = "next-utterance-retrieval"
 
 
@@ -77,7 +78,8 @@ def _render_training(config: Mapping[str, Any]) -> str:
 
 def _render(table: _Table, rows: Sequence[Row]) -> str:
     """Render a table, empty where no system has a figure; the furthest granularity comes first."""
-    measured, printed = {}, {}
+    measured = {}
+    printed = {}
     for row in rows:
         place = (row.model, row.task, row.metric)
         if row.quoted_from is None:
@@ -87,7 +89,8 @@ def _render(table: _Table, rows: Sequence[Row]) -> str:
     systems = list(dict.fromkeys(model for model, _, _ in measured))
     levels = sorted(name for name in systems if name.startswith("granularity "))
     names = [name for name in systems if name not in levels] if table.whole else []
-    names += levels[::-1] if table.granularities else []
+    if table.granularities:
+        names += levels[::-1]
     lines = []
     for name in names:
         places = [(name, task, metric) for _, task, metric in table.columns]
@@ -118,5 +121,6 @@ def _render_comparisons(comparisons: Sequence[Mapping[str, Any]]) -> str:
         for row in comparisons
     ]
     title = "**More than chance?** (paired bootstrap over the test examples, two-sided)"
-    words, figures = ["First", "Second", "Task", "Metric"], ["Difference", "95 % interval", "p"]
+    words = ["First", "Second", "Task", "Metric"]
+    figures = ["Difference", "95 % interval", "p"]
     return "\n".join([title, "", *table_lines(words, figures, lines)]) + "\n"

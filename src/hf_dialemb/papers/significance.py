@@ -35,7 +35,8 @@ def paired_bootstrap(first: ArrayLike, second: ArrayLike) -> Comparison:
     Scores ``(N,)``, such as reciprocal ranks, are compared by their means. Counts of true
     positives, false positives and false negatives, ``(N, 3)``, are compared by their micro F1.
     """
-    ours, others = np.asarray(first, np.float64), np.asarray(second, np.float64)
+    ours = np.asarray(first, np.float64)
+    others = np.asarray(second, np.float64)
     if ours.shape != others.shape or not len(ours):
         raise ValueError(f"got scores of shape {ours.shape} and {others.shape}, expected the same")
     of_counts = ours.ndim == 2

@@ -125,7 +125,8 @@ def _tensors(stream: IO[bytes]) -> Iterator[tuple[str, Tensor]]:
 def _description(message: bytes) -> tuple[int, tuple[int, ...]]:
     """Read ``TensorDesc``: field 1 is the type, and each field 2 a dimension."""
     numbers = _varints(message)
-    kind, shape = -1, []
+    kind = -1
+    shape = []
     for tag in numbers:
         if tag == 0x08:
             kind = next(numbers)
@@ -137,10 +138,12 @@ def _description(message: bytes) -> tuple[int, tuple[int, ...]]:
 
 
 def _varints(message: bytes) -> Iterator[int]:
-    value, shift = 0, 0
+    value = 0
+    shift = 0
     for byte in message:
         value |= (byte & 0x7F) << shift
         shift += 7
         if byte < 0x80:
             yield value
-            value, shift = 0, 0
+            value = 0
+            shift = 0

@@ -8,13 +8,8 @@ from typing import Any, ClassVar
 
 from ..errors import InputError, explained
 
-BASELINE, GRANULARITIES, CHECKPOINTS, SEEDS = (
-    "baseline",
-    "multi-granularity",
-    "checkpoints",
-    "seeds",
-)
-"""The systems of multi-granularity training, and their folders: one ranker, and three ensembles."""
+BASELINE = "baseline"
+"""The folder of the single ranker that an ensemble beside it is compared with."""
 
 
 class _File:

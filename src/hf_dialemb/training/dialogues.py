@@ -13,7 +13,7 @@ from ..data.corpus import ALL, SPLITS
 from ..data.corpus_names import is_own, with_split
 from ..data.labels import unified_dialogue
 from ..data.leakage import build_index
-from ..data.published import sets_at_hand
+from ..data.published import splits_at_hand
 from ..dialogue import Dialogue
 from ..errors import InputError
 from ..hashing import text_key
@@ -94,8 +94,8 @@ def _dev_sets(run: RunArguments, dev: str) -> list[tuple[str, str]]:
     sets = []
     learnt = _training_sets(run)
     for corpus, _ in learnt:
-        splits = get_corpus(corpus).splits if corpus in CORPORA else (dev,) * (not is_own(corpus))
-        if dev in splits and not {(corpus, ALL), (corpus, dev)} & set(learnt):
+        has_dev = dev in get_corpus(corpus).splits if corpus in CORPORA else not is_own(corpus)
+        if has_dev and not {(corpus, ALL), (corpus, dev)} & set(learnt):
             sets.append((corpus, dev))
     if not sets:
         raise InputError(
@@ -131,7 +131,8 @@ def _without_leaks(
         for corpus in dict.fromkeys(corpus for corpus, _ in sets if corpus in CORPORA):
             used = {split for name, split in sets if name == corpus}
             others = [] if ALL in used else [split for split in SPLITS if split not in used]
-            names += sets_at_hand(run.data_dir, others, names=[corpus])
+            present = splits_at_hand(get_corpus(corpus), run.data_dir, others)
+            names += [f"{corpus}/{split}" for split in present]
     if run.dev_split is not None and _own_dev(run) and names != ["none"]:
         names.append(run.dev_split)
     if names in ([], ["none"]):

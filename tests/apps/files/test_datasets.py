@@ -43,7 +43,7 @@ def test_round_trip_through_a_dataset_and_parquet(tmp_path, sample_dialogues):
 def test_missing_or_other_columns_are_read_and_mistakes_told(tmp_path):
     for row in ({"messages": [{**BOT[1], "slots": None}], "domains": None}, {"messages": BOT[1:]}):
         assert load_dialogues(datasets.Dataset.from_list([row])) == [HO]
-    with pytest.raises(InputError, match=r"^dialogues\[1\]: messages\[0\]: field role is missing"):
+    with pytest.raises(InputError, match=r"^dialogues\[1\]: messages\[0\]: field role: got None"):
         load_dialogues(rows(messages=[BOT[1:], [{"content": "Hi"}]]), strict=True)
     with pytest.raises(InputError, match="took all turns as said by one user"):
         load_dialogues(rows(text=["Hi"]), strict=True)

@@ -28,8 +28,8 @@ HELD_OUT = {"dev": "multiwoz2.1_convlab2/val.json", "test": "multiwoz2.1_convlab
 """The files of version 2.1 that say which dialogues are dev and test."""
 SINGLE_DOMAIN = "multiwoz2.0_single_domain/dialogues/*.txt"
 """The files of the single-domain extract."""
-NO_DOMAIN, NO_SLOT = ("booking", "general"), "none"
-"""Prefixes of acts that are not domains, and the name of no slot."""
+NO_SLOT = "none"
+"""The name of no slot."""
 
 _FILES = {
     "train": (SINGLE_DOMAIN, *HELD_OUT.values()),
@@ -136,17 +136,16 @@ def _dialogue(first: Raw, *more: Raw) -> Dialogue:
 
 def _frame_labels(turn: Raw) -> Labels:
     """Read the labels in the frames of a turn of SGD."""
-    acts, slots, intents = [], [], []
-    for frame in turn["frames"]:
-        for action in frame["actions"]:
-            acts.append(action["act"])
-            slot, values = action["slot"], action["values"]
-            if slot:
-                slots.append((slot, str(values[0]) if values else ""))
-        if "state" in frame:
-            intents.append(frame["state"]["active_intent"])
+    frames = turn["frames"]
+    actions = [action for frame in frames for action in frame["actions"]]
+    slots = [
+        (action["slot"], str(action["values"][0]) if action["values"] else "")
+        for action in actions
+        if action["slot"]
+    ]
+    intents = [frame["state"]["active_intent"] for frame in frames if "state" in frame]
     return (
-        distinct(acts),
+        distinct(action["act"] for action in actions),
         tuple(slots),
         tuple(dict.fromkeys(intent for intent in intents if intent != "NONE")),
     )

@@ -15,7 +15,6 @@ from ..raw_records import Raw, Slots, flattened
 Labels = tuple[tuple[str, ...], Slots, tuple[str, ...]]
 """Of a turn: dialogue acts, slots and intents."""
 
-USER_AND_SYSTEM = {"user": "user", "system": "assistant"}
 UPPER_CASE_ROLES = {"USER": "user", "SYSTEM": "assistant"}
 
 
@@ -61,11 +60,6 @@ class TurnList:
             return []
         role = self.roles[turn[self.speaker]]
         return [Turn(role, turn[self.text], *self.labels(turn))]
-
-
-def only(name: str) -> Callable[[Raw], tuple[str, ...]]:
-    """Make a function that takes a text field of a record as its only domain."""
-    return lambda record: (record[name],)
 
 
 def alternating(

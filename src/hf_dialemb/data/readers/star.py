@@ -65,10 +65,9 @@ def _dialogue(record: Raw) -> Dialogue:
 
 
 def _chat_records(source: Source, split: str) -> Records:
-    members = json_members(source, _CHAT_FILE)
     return (
         (place, (key, record))
-        for place, (key, record) in members
+        for place, (key, record) in json_members(source, _CHAT_FILE)
         if hashed_split(key, parts=20) == split
     )
 

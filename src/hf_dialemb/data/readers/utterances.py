@@ -30,7 +30,8 @@ def _banking(identifier: str, row: dict[str, str]) -> Dialogue:
 # pairs of text and intent, and ``domains.json``, from each domain to its intents. A split ends in
 # utterances that are out of scope: their intent is ``oos``, and they have no domain.
 
-_CLINC, _CLINC_DOMAINS = "data_full.json", "domains.json"
+_CLINC = "data_full.json"
+_CLINC_DOMAINS = "domains.json"
 _CLINC_LISTS = {"train": "train", "dev": "val", "test": "test"}
 
 

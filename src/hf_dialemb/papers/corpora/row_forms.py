@@ -1,21 +1,27 @@
 """Forms of records that only the papers' corpora have: lines side by side, rows in groups."""
 
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, zip_longest
 from typing import Any
 
 from ...data.corpus import Reading, Records, Source
-from ...data.parsing import BYTE_ORDER_MARK, GET_AGAIN
-from ...data.raw_records import Label, Raw, Slots, hashed_split
+from ...data.parsing import GET_AGAIN
+from ...data.raw_records import Raw, Slots, hashed_split
 from ...dialogue import Turn
 from ...errors import InputError
+
+Label = tuple[str, str, str]  # act, slot and value
+
+USER_AND_SYSTEM = {"user": "user", "system": "assistant"}
+"""The roles of speakers, as many corpora name them."""
 
 
 def text_lines(source: Source, pattern: str) -> Iterator[tuple[str, str]]:
     """Read text files line by line, blank lines too."""
     for name, stream in source.files(pattern):
         for number, line in enumerate(stream, start=1):
-            text = line.removeprefix(BYTE_ORDER_MARK) if number == 1 else line
+            text = line.removeprefix(BOM_UTF8) if number == 1 else line
             try:
                 yield f"{name}:{number}", text.decode("utf-8").rstrip("\r\n")
             except UnicodeDecodeError as error:
@@ -85,6 +91,8 @@ def marked(utterance: Raw) -> Slots:
     tokens = tuple(utterance["tokens"]) if spans else ()
     slots = []
     for span in spans:
-        slot, start, end = (span["slot"], span["start"], span["exclusive_end"])
+        slot = span["slot"]
+        start = span["start"]
+        end = span["exclusive_end"]
         slots.append((slot.lower(), " ".join(tokens[start:end])))
     return tuple(slots)

@@ -50,7 +50,8 @@ class Tally:
         self, split: str, turns: int, labelled: Sequence[dict[str, Any]]
     ) -> list[dict[str, Any]]:
         """Count a dialogue and return its utterances."""
-        counts, utterances = self.counters["counts"], []
+        counts = self.counters["counts"]
+        utterances = []
         self.counters["dialogues"][split] += 1
         counts.update(turns=turns, labelled=len(labelled))
         for turn in labelled:
@@ -61,7 +62,8 @@ class Tally:
             }
             for kind in _COUNTED_LABELS:
                 self.counters[kind].update(labels.get(kind, ()))
-            acts, slots = labels.get("acts", ()), labels.get("slots", ())
+            acts = labels.get("acts", ())
+            slots = labels.get("slots", ())
             if len(turn["text"].split()) > 1:
                 utterances.append(turn)
                 counts["utterances"] += 1
@@ -76,7 +78,8 @@ class Tally:
 
     def figures(self) -> dict[str, Any]:
         """Return the counts of dialogues, turns, utterances and distinct labels."""
-        dialogues, counts = self.counters["dialogues"], self.counters["counts"]
+        dialogues = self.counters["dialogues"]
+        counts = self.counters["counts"]
         return {
             "dialogues": {split: dialogues[split] for split in SPLITS if dialogues[split]},
             **{kind: counts[kind] for kind in ("turns", "labelled", "utterances")},
@@ -87,7 +90,8 @@ class Tally:
 
 def statistics(tallies: Iterable[tuple[Corpus, Tally]]) -> dict[str, Any]:
     """Return the figures of the corpora, and their totals."""
-    total, corpora = Tally(), {}
+    total = Tally()
+    corpora = {}
     for corpus, tally in tallies:
         total.add(tally)
         stated = {

@@ -22,7 +22,7 @@ from ...data import MissingFilesError, find_source, get_corpus, iterate_dialogue
 from ...data.corpus import SPLITS, TERMS, Corpus
 from ...data.labels import UnifiedTurn, clean_label, unified_turn
 from ...data.leakage import EvaluationIndex, build_index
-from ...data.published import sets_at_hand
+from ...data.published import splits_at_hand
 from ...dialogue import Dialogue, Turn
 from ...errors import InputError
 from ...storage.files import check_writable, working_folder
@@ -101,7 +101,7 @@ def _chosen(
                 f"expected at most '{terms}'; leave it out or, where your use of it is allowed, "
                 f"give --licence {corpus.terms}"
             )
-        present = [at_hand.partition("/")[2] for at_hand in sets_at_hand(data_dir, names=[name])]
+        present = list(splits_at_hand(corpus, data_dir))
         if not present:
             find_source(corpus, data_dir)  # says what is missing, if it is the whole corpus
             raise MissingFilesError(

@@ -27,14 +27,14 @@ from ...methods import get_method
 from ...methods.ranker import LoadedRanker, load_ranker
 from ...metrics.next_utterance import example_scores
 from ...storage.files import write_text_atomically
-from ...storage.run_folder import BASELINE, CHECKPOINTS, GRANULARITIES, SEEDS, RunFolder
+from ...storage.run_folder import BASELINE, RunFolder
 from ...training.arguments import make_settings
 from ...training.dialogues import training_dialogues
 from ..paper_tables import ensemble_tables
 from ..quoted import quoted_figures
 from ..significance import paired_bootstrap
 from ..tasks.probes import ACTS, WORDS, probe_rankers
-from .plan import EnsemblePlan
+from .plan import CHECKPOINTS, GRANULARITIES, SEEDS, EnsemblePlan
 from .training import best_checkpoints
 
 PROBE_SEEDS = (0, 1, 2)
@@ -77,7 +77,8 @@ def report_ensemble(plan: EnsemblePlan, analyses: bool, report: Callable[[str], 
     text = _write(plan, config, rows, started)
     if analyses and all(map(_embeds, systems.values())):
         for target, parts in _probed(plan, report):
-            task, counts = f"{target}-probe", {}
+            task = f"{target}-probe"
+            counts = {}
             for name, probed in probe_rankers(systems, parts, target, PROBE_SEEDS).items():
                 rows += rows_of(name, plan.source("test"), "test", probed.rows)
                 config["analyses"][f"{task}, {name}"] = probed.config

@@ -17,6 +17,11 @@ from ...training.arguments import make_settings
 from ...training.dialogues import drawn
 from ...training.settings import Settings
 
+GRANULARITIES = "multi-granularity"
+CHECKPOINTS = "checkpoints"
+SEEDS = "seeds"
+"""The ensembles that stand beside the baseline, and their folders."""
+
 CANDIDATE_SEED = 13  # draws the candidates that choose checkpoints and that measure the ensembles
 
 

@@ -19,11 +19,11 @@ from ...methods.method import Method
 from ...methods.multi_granularity import MultiGranularityModel
 from ...methods.ranker import load_ranker
 from ...storage.files import check_writable, locked, write_json_atomically
-from ...storage.run_folder import BASELINE, CHECKPOINTS, GRANULARITIES, SEEDS, RunFolder, check_same
+from ...storage.run_folder import BASELINE, RunFolder, check_same
 from ...training.arguments import read_recipe
 from ...training.dialogues import training_dialogues
 from ...training.training_record import described
-from .plan import CANDIDATE_SEED, EnsemblePlan
+from .plan import CANDIDATE_SEED, CHECKPOINTS, GRANULARITIES, SEEDS, EnsemblePlan
 
 _ERROR = "dialemb: error: "
 
@@ -96,7 +96,8 @@ def is_complete(plan: EnsemblePlan, name: str) -> bool:
 
 def best_checkpoints(run: Path, count: int) -> list[Path]:
     """Return a run's checkpoints that solved the dev candidates best; of equal ones the earlier."""
-    log, score = RunFolder(run).report()["log"], "eval_contrastive_accuracy"
+    log = RunFolder(run).report()["log"]
+    score = "eval_contrastive_accuracy"
     scores = {entry["step"]: entry[score] for entry in log if score in entry}
     ordered = [
         run / f"checkpoint-{step}"
@@ -161,7 +162,8 @@ def _check_responses(plan: EnsemblePlan, method: Method) -> None:
 
 def assemble(folder: Path, members: Sequence[Path], report: Callable[[str], None]) -> None:
     """Put members into one checkpoint, unless it was made of these."""
-    file, kept = folder / "model.safetensors", RunFolder(folder).members_file
+    file = folder / "model.safetensors"
+    kept = RunFolder(folder).members_file
     names = [member.relative_to(folder.parent).as_posix() for member in members]
     made_of = [
         {"run": name, "weights": find_encoder(str(member)).fingerprint}

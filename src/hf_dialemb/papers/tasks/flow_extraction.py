@@ -52,7 +52,8 @@ MOST_UTTERANCES = 5000
 FOLDS = 5  # parts of the dialogues; each part is predicted from the others
 # The least weights of nodes and edges in the official program. The paper's reference graphs have
 # these thresholds.
-OFFICIAL_NODES, OFFICIAL_EDGES = 0.023, 0.02
+OFFICIAL_NODES = 0.023
+OFFICIAL_EDGES = 0.02
 WHOLE = "all"  # the domain of dialogues that have none
 
 _NO_SHARES = ("transition_divergence", "next_action_perplexity", "reference_next_action_perplexity")
@@ -144,7 +145,8 @@ def cluster_utterances(flow: Flow, embeddings: NDArray[Any]) -> list[int]:
     clusters = np.zeros(len(turns), dtype=np.intp)
     for role in sorted({turn.role for turn in turns}):
         places = [place for place, turn in enumerate(turns) if turn.role == role]
-        of_role, actions = vectors[places], {turns[place].action for place in places}
+        of_role = vectors[places]
+        actions = {turns[place].action for place in places}
         # What has one vector is in one cluster, even where it does different things.
         number = min(len(actions), len({vector.tobytes() for vector in of_role}))
         clusters[places] = cluster(of_role, clusters=number).labels
@@ -238,13 +240,15 @@ def compared_with_actions(
     `without_noise`, the divergence of the whole ones.
     """
     pairs = _pairs_by_role(clusters, actions)
-    reference, induced = transition_graph(actions), transition_graph(clusters)
+    reference = transition_graph(actions)
+    induced = transition_graph(clusters)
     matched = {
         (role, name): (role, action)
         for role, names in pairs.items()
         for name, action in _matching(*names).items()
     }
-    small, expected = without_noise(induced), without_noise(reference)
+    small = without_noise(induced)
+    expected = without_noise(reference)
     return {
         "nodes": len(small.states),
         "reference_nodes": len(expected.states),
@@ -298,7 +302,8 @@ def edge_f1(predicted: FlowGraph, reference: FlowGraph) -> float:
 
     1 if neither has transitions.
     """
-    first, second = Counter(predicted.edges), Counter(reference.edges)
+    first = Counter(predicted.edges)
+    second = Counter(reference.edges)
     every = first.total() + second.total()
     return 2 * (first & second).total() / every if every else 1.0
 
@@ -349,7 +354,8 @@ def next_action_perplexity(
     pairs = zip(states, actions, strict=True)
     steps = [list(zip(own, [*true[1:], END], strict=True)) for own, true in pairs if own]
     folds = np.random.default_rng(0).permutation(len(steps)) % FOLDS
-    model, bits = TransitionModel(outcomes), []
+    model = TransitionModel(outcomes)
+    bits = []
     model.count(chain.from_iterable(steps))
     for fold in range(FOLDS):
         held_out = [step for place in np.flatnonzero(folds == fold) for step in steps[place]]
@@ -377,7 +383,8 @@ def _matching(clusters: Sequence[str], actions: Sequence[str]) -> dict[str, str]
     """
     # Ties are decided by where clusters first occur, so that their names do not matter.
     shared = Counter(zip(clusters, actions, strict=True))
-    rows, columns = list(dict.fromkeys(clusters)), sorted(set(actions))
+    rows = list(dict.fromkeys(clusters))
+    columns = sorted(set(actions))
     table = np.array([[shared[row, column] for column in columns] for row in rows])
     return {
         rows[row]: columns[column]

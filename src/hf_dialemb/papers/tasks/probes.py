@@ -38,10 +38,17 @@ from ...methods.ranker import LoadedRanker, encode_contexts
 from ...methods.vocabulary import word_tokenizer
 
 # What the layer learns from, what says when it is best, and what it is measured on.
-PARTS = TRAIN, DEV, TEST = "train", "dev", "test"
-WORDS, ACTS = "bag-of-words", "dialogue-act"
+TRAIN = "train"
+DEV = "dev"
+TEST = "test"
+PARTS = (TRAIN, DEV, TEST)
+WORDS = "bag-of-words"
+ACTS = "dialogue-act"
 # Ours, as the paper names none; the patience counts epochs without a new best.
-LEARNING_RATE, BATCH_SIZE, EPOCHS, PATIENCE = 0.05, 64, 60, 10
+LEARNING_RATE = 0.05
+BATCH_SIZE = 64
+EPOCHS = 60
+PATIENCE = 10
 # The number of known words, with the marks of a ranker's tokenizer; the paper's for MultiWOZ.
 VOCABULARY = 1_261
 # Contexts of each part: a fixed random sample, unless there are fewer.
@@ -98,7 +105,8 @@ def last_words(
     """Return which of a tokenizer's words occur in the last turn of each context."""
     if not contexts:
         return []
-    specials, unwanted = special_texts(tokenizer), set(tokenizer.all_special_ids)
+    specials = special_texts(tokenizer)
+    unwanted = set(tokenizer.all_special_ids)
     texts = [escape(context[-1].content, specials) for context in contexts]
     ids = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
     return [
@@ -140,7 +148,9 @@ def probe(
     }
     occurring = np.flatnonzero(labels[TEST].sum(axis=0))
     config: dict[str, Any] = {"width": width, "best_epochs": [], "dev_micro_f1": []}
-    micro, macro, counts = [], [], []
+    micro = []
+    macro = []
+    counts = []
     for seed in seeds:
         layer, epoch, on_dev = _fit(inputs, labels, seed)
         predicted = layer.predict(inputs[TEST])
@@ -167,12 +177,16 @@ def _fit(
         random_state=np.random.RandomState(seed),
     )
     classes = np.arange(labels[TRAIN].shape[1])
-    best, best_epoch, best_score = layer, 0, -1.0
+    best = layer
+    best_epoch = 0
+    best_score = -1.0
     for epoch in range(1, EPOCHS + 1):
         layer.partial_fit(inputs[TRAIN], labels[TRAIN], classes=classes)
         score = _micro_f1(labels[DEV], layer.predict(inputs[DEV]))
         if score > best_score:
-            best, best_epoch, best_score = copy.deepcopy(layer), epoch, score
+            best = copy.deepcopy(layer)
+            best_epoch = epoch
+            best_score = score
         elif epoch - best_epoch == PATIENCE:
             break
     return best, best_epoch, best_score

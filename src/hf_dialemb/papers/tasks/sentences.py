@@ -59,7 +59,8 @@ def load_scored_pairs(part: CorpusPart) -> Problem:
         )
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
-        first, second = [pair.first for pair in pairs], [pair.second for pair in pairs]
+        first = [pair.first for pair in pairs]
+        second = [pair.second for pair in pairs]
         vectors = TextVectors(encoder, [*first, *second])
         cosines = row_cosines(vectors.of(first), vectors.of(second))
         constant = cosines.min() == cosines.max()
@@ -142,7 +143,9 @@ def load_rankings(part: CorpusPart) -> Problem:
 # have
 SENTENCES = 7_000
 HITS = 100  # how many sentences BM25 retrieves for each
-RELEVANT, OTHER = 30, 40  # how many of the hits are kept at most
+# how many of the hits are kept at most, of the own intent and of others
+RELEVANT = 30
+OTHER = 40
 OUT_OF_SCOPE = "oos"  # the label of sentences that have no intent in common
 # Chinese has no blanks: each of its characters is a word
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")

@@ -26,9 +26,8 @@ from ..row_forms import parallel_lines, text_lines
 from ..sentence_sets import RetrievalQuery, SentencePair
 
 _ROLES = {"0": "user", "1": "assistant"}
-_QUERIES, _PAIRS = (
-    split_patterns(f"{{}}/{file}.txt", dev="dev", test="test") for file in ("select", "sts")
-)
+_QUERIES = split_patterns("{}/select.txt", dev="dev", test="test")
+_PAIRS = split_patterns("{}/sts.txt", dev="dev", test="test")
 _TRAIN: Files = {"train": ("train/train_data.txt*",)}
 
 

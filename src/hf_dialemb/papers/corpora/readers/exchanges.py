@@ -9,11 +9,11 @@ from itertools import starmap
 
 from ....data.corpus import Files, Reading, catalogued
 from ....data.parsing import json_list, split_files, with_split
-from ....data.raw_records import Label, Raw, Slots, distinct, flattened
+from ....data.raw_records import Raw, Slots, distinct, flattened
 from ....data.readers.shapes import split_patterns
 from ....dialogue import Dialogue, Turn
 from .. import CATALOGUE
-from ..row_forms import labelled, marked, out_of_all, without_empty
+from ..row_forms import Label, labelled, marked, out_of_all, without_empty
 
 # WOZ 2.0: ``woz_{train,validate,test}_en.json``. An exchange is what the system says, first
 # nothing, and the user's reply. ``["request", "phone"]`` requests the slot phone, any other pair
@@ -57,14 +57,17 @@ _WOZ_FILES = split_patterns("woz_{}_en.json", train="train", dev="validate", tes
 # that was informed of so far: it informs of what the turn before did not list. There is no official
 # split; as in papers, it is 3:1:1 in the order of the file.
 
-_DEV_START, _TEST_START = 406, 541
+_DEV_START = 406
+_TEST_START = 541
 
 
 def _camrest_split(record: Raw) -> str:
     number = record.get("dialogue_id") if isinstance(record, dict) else None
     if not isinstance(number, int):
         return ""
-    return "train" if number < _DEV_START else "dev" if number < _TEST_START else "test"
+    if number < _DEV_START:
+        return "train"
+    return "dev" if number < _TEST_START else "test"
 
 
 def _camrest_dialogue(record: Raw) -> Dialogue:
@@ -84,7 +87,8 @@ def _camrest_dialogue(record: Raw) -> Dialogue:
 
 
 def _camrest_exchange(exchange: Raw) -> tuple[str, tuple[Label, ...], Turn]:
-    user, system = exchange["usr"], exchange["sys"]
+    user = exchange["usr"]
+    system = exchange["sys"]
     labels = flattened(map(camrest_labels, user["slu"]))
     # refuses a blank text where its place is known
     text = Turn("user", user["transcript"]).content
@@ -97,7 +101,8 @@ def _camrest_exchange(exchange: Raw) -> tuple[str, tuple[Label, ...], Turn]:
 
 def camrest_labels(act: Raw) -> list[Label]:
     """Read an act of the user, such as inform with pairs of slot and value."""
-    name, pairs = act["act"].lower(), act["slots"]
+    name = act["act"].lower()
+    pairs = act["slots"]
     return [(name, value, "") if slot == "slot" else (name, slot, value) for slot, value in pairs]
 
 
@@ -115,7 +120,8 @@ def _sim_m_dialogue(record: Raw) -> Dialogue:
 
 
 def _simulated(exchange: Raw) -> list[Turn]:
-    utterance, turns = exchange["user_utterance"], []
+    utterance = exchange["user_utterance"]
+    turns = []
     if "system_utterance" in exchange:
         text = exchange["system_utterance"]["text"]
         turns = [Turn("assistant", text, *simulated_labels(exchange["system_acts"]))]
@@ -164,11 +170,13 @@ def _kvret_turn(turn: Raw) -> tuple[str, str, dict[str, str], list[str]]:
 
     Values by slot, and the slots with a flag.
     """
-    role, data = _KVRET_ROLES[turn["turn"]], turn["data"]
+    role = _KVRET_ROLES[turn["turn"]]
+    data = turn["data"]
     text = data["utterance"]
     if role == "user":
         return role, text, {}, []
-    slots, requested = data["slots"], data["requested"]
+    slots = data["slots"]
+    requested = data["requested"]
     values = {slot: slots[slot].strip() for slot in slots}
     return role, text, values, [slot for slot in requested if requested[slot]]
 
@@ -180,8 +188,9 @@ def _with_kvret_labels(
         (slot.lower(), value) for slot, value in values.items() if known.get(slot) != value.lower()
     ]
     requested = [(slot.lower(), "") for slot in flagged if slot not in values and slot not in known]
-    acts = ["inform"] * bool(informed) + ["request"] * bool(requested)
-    return replace(turn, dialogue_acts=tuple(acts), slots=(*informed, *requested))
+    acts = {"inform": informed, "request": requested}
+    named = tuple(act for act, slots in acts.items() if slots)
+    return replace(turn, dialogue_acts=named, slots=(*informed, *requested))
 
 
 CORPORA = catalogued(

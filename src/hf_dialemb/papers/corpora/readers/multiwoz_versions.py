@@ -12,12 +12,12 @@ from pathlib import Path, PurePosixPath
 from ....data.corpus import SPLITS, Records, Source, catalogued
 from ....data.parsing import json_list, json_members, table_rows
 from ....data.raw_records import Raw, flattened, hashed_split
-from ....data.readers.multiwoz import NO_DOMAIN, goal_and_log, identifier, labels, text_and_acts
-from ....data.readers.shapes import UPPER_CASE_ROLES, USER_AND_SYSTEM, cells, split_patterns
+from ....data.readers.multiwoz import goal_and_log, identifier, labels, text_and_acts
+from ....data.readers.shapes import UPPER_CASE_ROLES, cells, split_patterns
 from ....data.source import MissingFilesError
 from ....dialogue import Dialogue, Turn
 from .. import CATALOGUE
-from ..row_forms import grouped, text_lines
+from ..row_forms import USER_AND_SYSTEM, grouped, text_lines
 
 
 def members_of_split(
@@ -63,10 +63,8 @@ def _restaurant_records(source: Source, split: str) -> Records:
 # multiwoz22_text: the 512 dialogues of the first train file of version 2.2, as tables without
 # header, quotes or acts.
 
-_TEXT, _TEXT_COLUMNS = (
-    "multiwoz2.2_train_001_text/*.tsv",
-    ("dialogue_id", "speaker", "utterance", "services"),
-)
+_TEXT = "multiwoz2.2_train_001_text/*.tsv"
+_TEXT_COLUMNS = ("dialogue_id", "speaker", "utterance", "services")
 
 
 def _text_records(source: Source, split: str) -> Records:
@@ -119,7 +117,8 @@ def _whole_dialogue(key: str, record: Raw, acts: Raw) -> Dialogue:
 
 
 def _whole_turn(role: str, turn: Raw) -> Turn:
-    text, acts = turn["text"], turn.get("dialog_act", {})
+    text = turn["text"]
+    acts = turn.get("dialog_act", {})
     return Turn(role, text, *labels({} if acts == "No Annotation" else acts))
 
 
@@ -178,6 +177,9 @@ def _hdsa_records(source: Source, split: str) -> Records:
         yield place, (dialogue, replies.get(dialogue[0]["dialogue_id"], []))
 
 
+_NO_DOMAIN = ("booking", "general")  # prefixes of acts
+
+
 def _hdsa_dialogue(record: list[dict[str, str]], replies: Raw) -> Dialogue:
     labelled = [_hdsa_labels(row["acts"]) for row in record]
     spoken = [*(row["last"] for row in record[1:]), *replies[-1:]]
@@ -188,7 +190,7 @@ def _hdsa_dialogue(record: list[dict[str, str]], replies: Raw) -> Dialogue:
         )
         for row, text, (_, acts, slots) in zip(record, spoken, labelled, strict=True)
     ]
-    domains = {domain for topics, _, _ in labelled for domain in topics}.difference(NO_DOMAIN)
+    domains = {domain for topics, _, _ in labelled for domain in topics}.difference(_NO_DOMAIN)
     return Dialogue(flattened(turns), identifier(record[0]["dialogue_id"]), tuple(sorted(domains)))
 
 

@@ -22,7 +22,8 @@ from ..row_forms import grouped, text_lines
 # and words do not pair up, values are empty. 77 turns without text are left out.
 
 _DOGO_FILES = split_patterns("splits_annotated_at_turn_level/*/{}.tsv")
-_DOGO_ID, *_DOGO_COLUMNS = ("conversationId", "utterance", "slot-labels", "intent")
+_DOGO_ID = "conversationId"
+_DOGO_COLUMNS = ("utterance", "slot-labels", "intent")
 
 
 def _dogo_records(source: Source, split: str) -> Records:
@@ -132,7 +133,8 @@ def _self_dialogue(topic: str, row: dict[str, str]) -> Dialogue:
 # The logs are whole: each message that replies to another is a question to those before it, as
 # `turn-retrieval` asks.
 
-_LINKS, _MESSAGES = ".annotation.txt", ".ascii.txt"
+_LINKS = ".annotation.txt"
+_MESSAGES = ".ascii.txt"
 _IRC_FILES = {split: (f"{split}/*{_LINKS}", f"{split}/*{_MESSAGES}") for split in SPLITS}
 _MESSAGE = re.compile(r"\[(\d\d:\d\d)\] (?:<([^>]+)>| \* (\S+)) +(.*\S)")
 _LINK = re.compile(r"(\d{1,9}) (\d{1,9}) -\s*", re.ASCII)
@@ -146,7 +148,8 @@ def _log_records(source: Source, split: str) -> Records:
         )
         return {name.removesuffix(ending): list(lines) for name, lines in of_files}
 
-    replies, logged = logs(_LINKS), logs(_MESSAGES)
+    replies = logs(_LINKS)
+    logged = logs(_MESSAGES)
     for log in sorted({*replies, *logged}):
         if log not in replies:
             raise InputError(
@@ -156,7 +159,8 @@ def _log_records(source: Source, split: str) -> Records:
             raise InputError(
                 f"{log}{_LINKS}: got replies without {_MESSAGES[1:]} beside it; add the messages"
             )
-        links, lines = [_link(*line) for line in replies[log]], logged[log]
+        links = [_link(*line) for line in replies[log]]
+        lines = logged[log]
         last = max(map(max, links))
         if last >= len(lines):
             count = f"got {len(lines)} messages, expected message {last} too"

@@ -6,18 +6,18 @@ from typing import Any
 from ....data.corpus import Files, Reading, Records, Source, catalogued
 from ....data.parsing import json_list, json_members, numbered
 from ....data.raw_records import Raw, Slots, distinct
-from ....data.readers.shapes import (
-    USER_AND_SYSTEM,
-    Labels,
-    TurnList,
-    only,
-    split_patterns,
-    utterance,
-)
+from ....data.readers.shapes import Labels, TurnList, split_patterns, utterance
 from ....dialogue import Dialogue
 from ....errors import InputError
 from .. import CATALOGUE
-from ..row_forms import hashed_by, named_by, out_of_all, parallel_lines, without_empty
+from ..row_forms import (
+    USER_AND_SYSTEM,
+    hashed_by,
+    named_by,
+    out_of_all,
+    parallel_lines,
+    without_empty,
+)
 
 # DailyDialog in the form of ConvLab-3: ``data/dialogues.json``. The domain is the topic. Emotions
 # are not read.
@@ -67,7 +67,7 @@ _DOC2DIAL = TurnList(
     "utterance",
     {"user": "user", "agent": "assistant"},
     id="dial_id",
-    domains=only("domain"),
+    domains=lambda record: (record["domain"],),
     labels=lambda turn: (tuple(filter(None, [turn.get("da", "")])), (), ()),
 )
 
@@ -117,7 +117,7 @@ _TASKMASTER = TurnList(
     "text",
     _TASKMASTER_ROLES,
     id="conversation_id",
-    domains=only("vertical"),
+    domains=lambda record: (record["vertical"],),
     labels=_taskmaster_labels,
     is_spoken=lambda turn: turn["text"] != "(deleted)",
 )
