@@ -33,16 +33,11 @@ def check_range(
     """
     if value is None:
         return
-    if (
-        not value >= low or (exclusive and value == low) or (high is not None and value > high)
-    ):  # NaN is no value
-        bound = (
-            f"above {low}"
-            if exclusive
-            else f"at least {low}"
-            if high is None
-            else f"between {low} and {high}"
-        )
+    above = value > low if exclusive else value >= low  # NaN is neither
+    if not above or (high is not None and value > high):
+        bound = f"above {low}" if exclusive else f"at least {low}"
+        if high is not None:
+            bound = f"between {low} and {high}"
         raise InputError(
             f"{name}: got {value}, expected a value {bound}; change it in the config or on the "
             "command line"

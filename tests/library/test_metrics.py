@@ -301,10 +301,7 @@ REFUSED = [
     (lambda: next_utterance_scores([[1.0]], [[True]]), "two candidates or more"),
     (lambda: next_utterance_scores([[1.0, 2.0]], NO), "got no correct candidate"),
     (lambda: next_utterance_scores([[1.0, 2.0]], YES, "first"), "ties: got 'first'"),
-    (
-        lambda: selection_scores([[1.0]], [[1.0, 2.0]], [[True]]),
-        "got width 2, expected that of queries, 1",
-    ),
+    (lambda: selection_scores([[1.0]], [[1.0, 2.0]], [[True]]), "mismatch in its core dimension"),
     (lambda: selection_scores([[1.0]], TWO, NO), "without a correct candidate"),
     (lambda: ranking_scores([1.0], TWO, [True]), "relevant: got"),
     (lambda: ranking_scores([1.0], TWO, [True, True]), "candidates of one kind"),

@@ -65,13 +65,15 @@ class RememberingEncoder(Encoder):
 
     def _of_dialogues(self, dialogues: Sequence[Dialogue], prompt: str, *how: Any) -> Vectors:
         keys = [json_key([prompt, dialogue_key(dialogue)]) for dialogue in dialogues]
-        embed = self.encoder._of_dialogues
-        return self._remembered(keys, dialogues, lambda items: embed(items, prompt, *how))
+        return self._remembered(
+            keys, dialogues, lambda items: self.encoder._of_dialogues(items, prompt, *how)
+        )
 
     def _of_texts(self, texts: Sequence[str], prompt: str, *how: Any) -> Vectors:
         keys = [json_key([prompt, text]) for text in texts]
-        embed = self.encoder._of_texts
-        return self._remembered(keys, texts, lambda items: embed(items, prompt, *how))
+        return self._remembered(
+            keys, texts, lambda items: self.encoder._of_texts(items, prompt, *how)
+        )
 
     def _remembered(
         self, keys: list[str], items: Sequence[Any], embed: Callable[[Any], Vectors]

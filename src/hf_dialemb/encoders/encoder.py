@@ -138,7 +138,7 @@ class Encoder:
             self._move(device)
         batching = (batch_size or self.batch_size, show_progress_bar) if self.batch_size else ()
         vectors = self._finished(embed(items, text, *batching), len(items))
-        rows: Vectors = formed(
+        return formed(  # type: ignore[no-any-return]
             vectors,
             truncate_dim,
             normalize_embeddings,
@@ -146,7 +146,6 @@ class Encoder:
             convert_to_numpy,
             convert_to_tensor,
         )
-        return rows
 
     def encode_utterances(self, texts: str | Sequence[str], **options: Any) -> Vectors:
         """Embed N utterances by themselves, (N, D), or one string, (D,), float32.
@@ -209,11 +208,12 @@ class Encoder:
             texts, prompt=prompt, batch_size=batch_size, show_progress_bar=show_progress_bar
         )
         vectors = with_neighbours(alone, list(map(len, parts)))
-        if self.embed_together is None:
-            return TurnTable.of(items, vectors)
-        batching = (batch_size or self.batch_size, show_progress_bar)
-        together = self.embed_together(parts, *batching, prompt)
-        return TurnTable.of(items, unit(vectors + unit(self._finished(together, len(alone)))))
+        if self.embed_together is not None:
+            together = self.embed_together(
+                parts, batch_size or self.batch_size, show_progress_bar, prompt
+            )
+            vectors = unit(vectors + unit(self._finished(together, len(alone))))
+        return TurnTable.of(items, vectors)
 
     def similarity(self, first: Any, second: Any) -> Any:
         """Return the cosines of vectors (N, D) and (M, D), or (D,), as a torch tensor (N, M)."""

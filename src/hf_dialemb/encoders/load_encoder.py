@@ -59,12 +59,13 @@ def load_encoder(
     """
     check_range("batch_size", batch_size, 1)
     files = {"revision": revision, "token": token, "cache_dir": cache_dir}
-    loading: dict[str, Any] = {"device": device, "attn_implementation": attn_implementation}
-    if trust_remote_code:
-        loading["trust_remote_code"] = True
+    loading = {
+        "device": device,
+        "attn_implementation": attn_implementation,
+        "trust_remote_code": trust_remote_code or None,
+    }
     if not isinstance(model, str | os.PathLike):
-        options = {**files, **loading, "dtype": dtype}
-        return _given(model, tokenizer, level, batch_size, options)
+        return _given(model, tokenizer, level, batch_size, {**files, **loading, "dtype": dtype})
     source = find_encoder(str(os.fspath(model)), level, dtype, **files)
     encoder = _of_source(source, batch_size, loading)
     encoder.source = source
@@ -182,8 +183,9 @@ def _of_source(source: EncoderSpec, batch_size: int, loading: dict[str, Any]) ->
                 embed_texts=StaticVectors(Path(source.path)),
                 **read_prompts(source.path)._asdict(),
             )
-        embed = FITTED[source.path]().encode
-        return Encoder(source.name, embed_dialogues=embed, fitted_on_input=True)
+        return Encoder(
+            source.name, embed_dialogues=FITTED[source.path]().encode, fitted_on_input=True
+        )
     device = checked_device(loading.pop("device", None))
     if source.dtype != DTYPES[0] and device == "cpu":
         batch_size *= _MORE

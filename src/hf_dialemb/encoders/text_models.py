@@ -75,7 +75,7 @@ def loaded_texts(source: EncoderSpec, device: str, **options: Any) -> dict[str, 
     if source.kind == "sentence-transformers":
         with suppress(InputError):
             modules = read_sentence_modules(source.path, **source.files)
-        if not modules.is_mean_of_tokens:
+        if not modules.plain or modules.pooling != "mean":
             return _by_sentence_transformers(source, device, options)
     attention = options.pop("attn_implementation", None)
     options |= source.files
@@ -119,15 +119,15 @@ def _by_sentence_transformers(
     """Load a folder or Hub id with sentence-transformers."""
     from sentence_transformers import SentenceTransformer
 
-    path, files = source.path, dict(source.files)
+    path = source.path
+    files = dict(source.files)
     trusted = options.pop("trust_remote_code", False)
-    model_kwargs = {"attn_implementation": options.pop("attn_implementation", None)}
     with reading(path):
         model: Any = SentenceTransformer(
             path,
             device=device,
             trust_remote_code=trusted,
-            model_kwargs=model_kwargs,
+            model_kwargs={"attn_implementation": options.pop("attn_implementation", None)},
             cache_folder=files.pop("cache_dir", None),
             **files,
         ).to(getattr(torch, source.dtype))
@@ -177,12 +177,11 @@ def sentence_texts(model: Any) -> dict[str, Any]:
 def _encode(
     model: Any, texts: Sequence[str], batch_size: int, show_progress: bool | None, prompt: str
 ) -> np.ndarray:
-    shown = bool(show_progress)
     vectors = model.encode(
         list(texts),
         prompt=prompt,
         batch_size=batch_size,
-        show_progress_bar=shown,
+        show_progress_bar=bool(show_progress),
         convert_to_tensor=True,
     )
     return np.asarray(vectors.float().cpu())

@@ -62,7 +62,8 @@ def with_neighbours(
     far before, or after.
     """
     units = unit(vectors)
-    mixed, owner = units.copy(), np.repeat(np.arange(len(lengths)), lengths)
+    mixed = units.copy()
+    owner = np.repeat(np.arange(len(lengths)), lengths)
     for distance, weight in beside.items():
         far = abs(distance)
         same = weight * (owner[far:] == owner[:-far])[:, None].astype(np.float32)

@@ -161,7 +161,8 @@ def _measured(
     progress = tqdm(names, desc="models", unit="model", file=sys.stderr)
     for name, model in zip(progress, encoders, strict=True):
         encoder = RememberingEncoder(model)
-        place, figures = (name, config["corpus"], config["split"]), list[Row]()
+        place = (name, config["corpus"], config["split"])
+        figures = list[Row]()
         for problem in problems.values():
             figures += rows_of(*place, measure(encoder, problem, seeds), part=problem.is_part)
         trained = seconds_of("training", training_seconds(name), 1)

@@ -88,7 +88,8 @@ class DialogueDomainEvaluator(BenchmarkEvaluator):
     """
 
     def __init__(self, dialogues: Iterable[Any], labels: Sequence[str], **settings: Any) -> None:
-        items, names = read_items(dialogues), list(labels)
+        items = read_items(dialogues)
+        names = list(labels)
 
         def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
             return evaluate_embeddings(encoder.encode(items), names, seeds=seeds)

@@ -35,7 +35,8 @@ def alignment(embeddings: ArrayLike, labels: ArrayLike) -> dict[str, float]:
     different-label pairs in ``[0, 4]``, and ``"adjusted_alignment"``, the first minus the second.
     """
     given, codes = labelled_vectors(embeddings, labels, pairs=True)
-    vectors, sizes = unit_vectors(given), np.bincount(codes)
+    vectors = unit_vectors(given)
+    sizes = np.bincount(codes)
     squares = np.einsum("nd,nd->n", vectors, vectors)
     sums = np.zeros((len(sizes), vectors.shape[1]))
     np.add.at(sums, codes, vectors)

@@ -55,7 +55,8 @@ def official_ndcg(scores: ArrayLike, relevant: ArrayLike, k: int = 10) -> float:
 def _checked(
     scores: ArrayLike, relevant: ArrayLike, k: int
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    values, gains = np.asarray(scores, dtype=np.float64), np.asarray(relevant, dtype=bool)
+    values = np.asarray(scores, dtype=np.float64)
+    gains = np.asarray(relevant, dtype=bool)
     fit = (
         values.ndim == 2 and values.shape == gains.shape and len(values) > 0 and values.shape[1] > 1
     )

@@ -14,7 +14,8 @@ from .vectors import Places, expected_recall, expected_reciprocal_rank, places, 
 SIZES = (2, 10)
 KS = (1, 2, 5)  # the numbers of first candidates that are searched for the true one
 # how ties count: the mean over all orders of them, or a success
-EXPECTED, OFFICIAL = ("expected", "official")
+EXPECTED = "expected"
+OFFICIAL = "official"
 
 
 def next_utterance_scores(
@@ -49,7 +50,8 @@ def example_scores(
     values, right, counts = _padded(scores, correct)
     wrong = ~right & (np.arange(values.shape[1]) < counts[:, None])
     order = wrong.cumsum(axis=1)  # the number of a wrong candidate among the wrong ones
-    fewest, most = int(counts.min()), int(counts.max())
+    fewest = int(counts.min())
+    most = int(counts.max())
 
     def placed(counted: NDArray[np.bool_]) -> Places:
         at = places(values, right, counted)
@@ -57,9 +59,10 @@ def example_scores(
 
     among_all = placed(wrong)
     figures = {"mrr": expected_reciprocal_rank(among_all), "hits1": expected_recall(1, among_all)}
-    for size in sorted(
-        {*(size for size in SIZES if size <= fewest), *((most,) if fewest == most else ())}
-    ):
+    sizes = {size for size in SIZES if size <= fewest}
+    if fewest == most:
+        sizes.add(most)
+    for size in sorted(sizes):
         among = placed(wrong & (order < size))
         figures |= {f"r{size}@{k}": expected_recall(k, among) for k in KS if k < size}
     return figures
@@ -69,10 +72,8 @@ def _padded(
     scores: Sequence[ArrayLike], correct: Sequence[ArrayLike]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.intp]]:
     """Lay examples out as matrices (E, K) of the most candidates, with the candidates of each."""
-    rows, masks = (
-        [np.asarray(row, dtype=np.float64) for row in scores],
-        [np.asarray(row) for row in correct],
-    )
+    rows = [np.asarray(row, dtype=np.float64) for row in scores]
+    masks = [np.asarray(row) for row in correct]
     require(len(rows) > 0, "scores", "0 examples", "at least one; add some")
     require(
         len(rows) == len(masks),
@@ -89,5 +90,6 @@ def _padded(
         require(fit, name, got, "(K,) scores and booleans of two candidates or more")
         require(np.isfinite(row).all(), name, "a score of NaN or infinity", "finite numbers")
         require(mask.any(), name, "no correct candidate", "at least one; leave it out")
-        values[place, : len(row)], right[place, : len(row)] = row, mask
+        values[place, : len(row)] = row
+        right[place, : len(row)] = mask
     return values, right, np.array([len(row) for row in rows])

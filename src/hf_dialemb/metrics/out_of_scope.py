@@ -37,7 +37,8 @@ def out_of_scope_scores(
 
     Some of the true labels are out of scope, and some are not.
     """
-    answers, names = np.asarray(guessed), np.asarray(true)
+    answers = np.asarray(guessed)
+    names = np.asarray(true)
     require(
         names.ndim == 1 and answers.shape == names.shape,
         "guessed and true",
@@ -47,7 +48,8 @@ def out_of_scope_scores(
     outside = names == out_of_scope
     some = f"{int(outside.sum())} of {len(names)} items out of scope"
     require(outside.any() and not outside.all(), "true", some, "some, not all; add others")
-    right, rejected = answers == names, answers == out_of_scope
+    right = answers == names
+    rejected = answers == out_of_scope
     return {
         "accuracy": float(right.mean()),
         "in_accuracy": float(right[~outside].mean()),

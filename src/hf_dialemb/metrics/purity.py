@@ -15,7 +15,8 @@ SMALL = 10_000
 # random starts; a run keeps the best. It was scikit-learn's default when the papers were written
 N_INIT = 10
 # of a start of k-means: the most iterations, the relative tolerance on moving centres
-MAX_ITER, TOL = (500, 1e-5)
+MAX_ITER = 500
+TOL = 1e-5
 
 
 def cluster_purity(

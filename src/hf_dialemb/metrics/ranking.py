@@ -18,18 +18,16 @@ def ranking_scores(
     Takes a finite vector ``(D,)``, other vectors ``(C, D)`` without it, and booleans ``(C,)`` of
     both values.
     """
-    queries, vectors = (
-        directions("query", np.asarray(query)[None]),
-        directions("candidates", candidates),
-    )
-    mask, width = np.asarray(relevant), f"that of the query, {queries.shape[1]}"
-    require(queries.shape[1] == vectors.shape[1], "candidates", f"width {vectors.shape[1]}", width)
+    queries = directions("query", np.asarray(query)[None])
+    vectors = directions("candidates", candidates)
+    mask = np.asarray(relevant)
     fit = mask.dtype == np.bool_ and mask.shape == (len(vectors),)
     require(fit, "relevant", f"{mask.dtype} of shape {mask.shape}", f"booleans, ({len(vectors)},)")
     both = "relevant and irrelevant ones; leave it out"
     require(mask.any() and not mask.all(), "relevant", "candidates of one kind", both)
     scores = np.rint(vectors @ queries[0] * COSINE_STEPS)
-    ordered, positives = np.sort(scores), np.sort(scores[mask])
+    ordered = np.sort(scores)
+    positives = np.sort(scores[mask])
     return {
         "average_precision": average_precision(ordered, positives),
         "reciprocal_rank": reciprocal_rank(ordered, positives),

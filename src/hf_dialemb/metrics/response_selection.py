@@ -31,9 +31,8 @@ def selection_scores(
     constant vectors give those of guessing. A zero vector has cosine 0 with everything. Figures
     depend on the number of candidates; the paper has 100.
     """
-    asking, offered = directions("queries", queries), directions("candidates", candidates)
-    width = f"that of queries, {asking.shape[1]}"
-    require(asking.shape[1] == offered.shape[1], "candidates", f"width {offered.shape[1]}", width)
+    asking = directions("queries", queries)
+    offered = directions("candidates", candidates)
     right = _mask("correct", correct, (len(asking), len(offered)))
     wrong = ~right if ignored is None else ~right & ~_mask("ignored", ignored, right.shape)
     require(

@@ -19,7 +19,9 @@ def pair_relatedness(
     draw in which no pair or every pair shares a label, or all cosines are equal.
     """
     vectors, codes = labelled_vectors(embeddings, labels)
-    units, count, correlations = unit_vectors(vectors), len(codes), []
+    units = unit_vectors(vectors)
+    count = len(codes)
+    correlations = []
     for seed in seeds:
         steps = np.random.default_rng(seed).integers(1, count, size=count)
         # uniform over the others: a step is never a whole turn
@@ -41,7 +43,8 @@ def binary_spearman(ordered: NDArray[Any], positives: NDArray[Any]) -> float:
     Takes all M scores in ascending order, and the P at which the vector is 1 in any order. The
     correlation is in ``[-1, 1]``, or NaN where all scores are equal, or all or none are positive.
     """
-    total, hits = len(ordered), len(positives)
+    total = len(ordered)
+    hits = len(positives)
     ties = ordered[1:][ordered[1:] == ordered[:-1]]  # a value t times in all is here t - 1 times
     sizes = np.unique(ties, return_counts=True)[1] + 1
     tied = int((sizes**3 - sizes).sum())

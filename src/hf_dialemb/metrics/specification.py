@@ -80,8 +80,8 @@ def evaluate_class(metric: Metric, module: str, citation: str) -> type:
         "scores": vector,
         "vector": vector,
         "vectors": datasets.List(vector),
+        "booleans": datasets.List(datasets.Value("bool")),
     }
-    kinds["booleans"] = datasets.List(datasets.Value("bool"))
     columns = metric.columns
     has_labels = any(column.kind == "label" for column in columns.values())
     forms = [
@@ -112,5 +112,6 @@ def evaluate_class(metric: Metric, module: str, citation: str) -> type:
             )
 
     Built.__name__ = Built.__qualname__ = module.rpartition(".")[2].title().replace("_", "")
-    Built.__module__, Built.__doc__ = module, description
+    Built.__module__ = module
+    Built.__doc__ = description
     return Built

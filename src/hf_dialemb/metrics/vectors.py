@@ -73,7 +73,8 @@ def labelled_vectors(
 
     With ``pairs`` labels that are all different are refused too.
     """
-    vectors, names = finite_vectors(embeddings), np.asarray(labels)
+    vectors = finite_vectors(embeddings)
+    names = np.asarray(labels)
     shape = f"({len(vectors)},); give every vector one label"
     require(names.shape == vectors.shape[:1], "labels", f"shape {names.shape}", shape)
     codes = np.unique(names, return_inverse=True)[1]
@@ -100,7 +101,8 @@ def prototype_products(
     means only if wanted.
     """
     names = np.asarray(support_labels)
-    known, others = directions("supports", supports), directions("vectors", vectors)
+    known = directions("supports", supports)
+    others = directions("vectors", vectors)
     require(
         names.shape == known.shape[:1] and known.shape[1] == others.shape[1],
         "supports, support_labels and vectors",

@@ -96,7 +96,9 @@ _READ = (".txt", ".json", ".jsonl", ".csv", ".tsv", ".xlsx")
 
 def check_not_read(path: Path, *sources: str | Path) -> None:
     """Refuse a ``path`` whose writing would destroy an input."""
-    for source in map(Path, sources if path.exists() else ()):
+    if not path.exists():
+        return
+    for source in map(Path, sources):
         within = path.suffix in _READ and source.resolve() in path.resolve().parents
         if source.exists() and (path.samefile(source) or within):
             raise InputError(

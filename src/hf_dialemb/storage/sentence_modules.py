@@ -35,11 +35,6 @@ class SentenceModules(NamedTuple):
     plain: bool = False  # whether all that its files say of the transformer is in these fields
     renders: bool = False  # whether texts go through the chat template
 
-    @property
-    def is_mean_of_tokens(self) -> bool:
-        """Whether a vector is the mean of the tokens of a plain transformer."""
-        return self.plain and self.pooling == "mean"
-
     def __str__(self) -> str:
         pooling = "" if self.pooling in (None, "mean") else f"{self.pooling} pooling"
         prompt = self.default_prompt_name and f"default prompt '{self.default_prompt_name}'"

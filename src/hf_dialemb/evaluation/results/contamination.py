@@ -42,10 +42,9 @@ def learnt_sets(settings: Mapping[str, Any]) -> frozenset[Set]:
     What ``exclude`` names was left out by its texts, and does not count, whichever corpus held it.
     """
     given = settings.get("corpus") or []
-    names = [given] if isinstance(given, str) else given
     read = {
         element
-        for item in names
+        for item in ([given] if isinstance(given, str) else given)
         for element in _sets_of(str(item), str(settings.get("train_split", "train")))
     }
     left_out = {
@@ -78,13 +77,13 @@ def has_read(model: str, dialogues: Sequence[Dialogue]) -> bool:
 
     The texts may have come from any file.
     """
+    if not dialogues:
+        return False
     read: set[str] = set()
-    for run in _runs_of(_folder_of(model)) if dialogues else ():
+    for run in _runs_of(_folder_of(model)):
         if run.texts_file.is_file():
-            read.update(map(str, read_object(run.texts_file, RunFolder.REMEDY)["texts"]))
-    return bool(dialogues) and 2 * sum(text_key(dialogue) in read for dialogue in dialogues) >= len(
-        dialogues
-    )
+            read.update(read_object(run.texts_file, RunFolder.REMEDY)["texts"])
+    return 2 * sum(text_key(dialogue) in read for dialogue in dialogues) >= len(dialogues)
 
 
 def _folder_of(model: str) -> Path:

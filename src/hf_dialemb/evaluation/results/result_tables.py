@@ -39,7 +39,8 @@ class Column(NamedTuple):
 
 
 _DATA = tomllib.loads(Path(__file__).with_name("columns.toml").read_text(encoding="utf-8"))
-_COLUMNS, _TIMES = ([Column(*entry) for entry in _DATA[name]] for name in ("columns", "times"))
+_COLUMNS = [Column(*entry) for entry in _DATA["columns"]]
+_TIMES = [Column(*entry) for entry in _DATA["times"]]
 FLOWS = "flow-extraction"  # the task whose figures also come by domain and for reference graphs
 # the figures of flows, of all of which the least is the best
 LOWER_OF_FLOWS = tuple(_DATA["flows"])

@@ -41,17 +41,17 @@ def load_actions(part: CorpusPart) -> Problem:
     every text is taken once, with the action that it has most often, and `PER_ACTION` texts are
     drawn for every action that has as many.
     """
-    ready, loaded = part.kind == "utterances", part.dialogues()
-    first = [dialogue.turns[0] for dialogue in loaded]
-    pairs = (
-        [(turn.content, turn.intents[0]) for turn in first if turn.intents]
-        if ready
-        else draw_actions(loaded)
-    )
-    totals = running_totals(Counter(action for _, action in pairs))
+    ready = part.kind == "utterances"
+    loaded = part.dialogues()
+    if ready:
+        first = [dialogue.turns[0] for dialogue in loaded]
+        every = [(turn.content, turn.intents[0]) for turn in first if turn.intents]
+    else:
+        every = draw_actions(loaded)
+    totals = running_totals(Counter(action for _, action in every))
     # whole actions
-    kept = [pair for pair in pairs if part.limit is None or totals[pair[1]] <= part.limit]
-    pairs, part.is_cut = kept, len(kept) < len(pairs)
+    pairs = [pair for pair in every if part.limit is None or totals[pair[1]] <= part.limit]
+    part.is_cut = len(pairs) < len(every)
     labels = [label for _, label in pairs]
     if len(set(labels)) < 2:
         raise part.error(
@@ -60,9 +60,10 @@ def load_actions(part: CorpusPart) -> Problem:
             "dialogue acts and slots, add dialogues or raise the limit"
         )
     dialogues = [Dialogue((Turn("user", text),)) for text, _ in pairs]
-    sizes = {"utterances": len(dialogues), "labels": len(set(labels)), "examples_from": part.split}
     config = {
-        **sizes,
+        "utterances": len(dialogues),
+        "labels": len(set(labels)),
+        "examples_from": part.split,
         "drawn_per_action": None if ready else PER_ACTION,
         "shots": list(SHOTS),
         "ranks": RANKS,
@@ -103,7 +104,8 @@ def compare_actions(
 ) -> list[Row]:
     """Classify utterances by few examples of each action, rank them, and measure anisotropy."""
     names = np.array(labels)
-    results, ranked = [], []
+    results = []
+    ranked = []
     for shots in SHOTS:
         repeats = draw_repeats(names, shots, seeds)
         if shots == 1:
@@ -121,7 +123,8 @@ def draw_repeats(
     names: NDArray[Any], shots: int, seeds: Sequence[int]
 ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Draw for each seed the rows of ``shots`` examples of each action, and of the queries."""
-    rows, repeats = np.arange(len(names)), []
+    rows = np.arange(len(names))
+    repeats = []
     for seed in seeds:
         generator = np.random.default_rng([seed, shots])
         drawn = draw_examples(names, rows, shots, max(2 * shots, shots + _MARGIN), generator)
@@ -143,7 +146,9 @@ def _ranking(
     )
     relevant = names[drawn][:, None] == names[every]
     own = (np.arange(len(drawn)), len(queries) + np.arange(len(drawn)))
-    cosines[own], relevant[own] = -2, False  # below any other: a query is no candidate of its own
+    # a query is no candidate of its own
+    cosines[own] = -2
+    relevant[own] = False
     # The program leaves the examples of the other actions out of the candidates as well.
     return ndcg(cosines, relevant, RANKS), official_ndcg(
         cosines[:, : len(queries)], relevant[:, : len(queries)], RANKS

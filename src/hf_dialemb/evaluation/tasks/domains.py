@@ -35,8 +35,14 @@ def load_domains(part: CorpusPart) -> Problem:
         )
     if left_out := len(given) - len(results):
         unlabelled = sum(not dialogue.domains for dialogue in given)
-        facts = part.name, left_out, len(given), unlabelled, left_out - unlabelled
-        logger.warning("%s: left out %d of %d dialogues: %d have no label, %d have several", *facts)
+        logger.warning(
+            "%s: left out %d of %d dialogues: %d have no label, %d have several",
+            part.name,
+            left_out,
+            len(given),
+            unlabelled,
+            left_out - unlabelled,
+        )
     dialogues = part.sample(results)
     labels = [dialogue.domains[0] for dialogue in dialogues]
     counts = Counter(labels)
@@ -46,11 +52,10 @@ def load_domains(part: CorpusPart) -> Problem:
             "two labels and two "
             "dialogues of one of them; add dialogues or raise the limit"
         )
-    alone = sum(count == 1 for count in counts.values())
     config = {
         "dialogues": len(dialogues),
         "labels": len(counts),
-        "labels_of_one_dialogue": alone,
+        "labels_of_one_dialogue": sum(count == 1 for count in counts.values()),
         "n_init": N_INIT,
     }
 
@@ -89,17 +94,17 @@ def evaluate_embeddings(
         logger.warning(
             "Spearman is undefined and counts as 0 for %d draws of pairs and %d queries", *undefined
         )
-    results = [
-        percentage("domain-categorization", metric, "", clusters[metric])
-        for metric in ("purity", "nmi", "ari")
-    ]
-    results += [
+    return [
+        *(
+            percentage("domain-categorization", metric, "", clusters[metric])
+            for metric in ("purity", "nmi", "ari")
+        ),
         percentage("semantic-relatedness", "spearman", "pairs", np.nan_to_num(pairs)),
         item_percentage("semantic-relatedness", "spearman", "per-query", np.nan_to_num(spearman)),
         item_percentage("dialogue-retrieval", "map", "", precision),
         item_percentage("dialogue-retrieval", "mrr", "", reciprocal),
-    ]
-    names = ("adjusted_alignment", "uniformity")
-    return results + [
-        Row(task="alignment-uniformity", metric=metric, mean=geometry[metric]) for metric in names
+        *(
+            Row(task="alignment-uniformity", metric=metric, mean=geometry[metric])
+            for metric in ("adjusted_alignment", "uniformity")
+        ),
     ]

@@ -42,16 +42,19 @@ def load_intents(part: CorpusPart) -> Problem:
     First the examples, then what is to be classified.
     """
     train, loaded = load_utterances(part)
-    examples, queries = (
-        few_of_each(in_scope(train), intent, part.limit),
-        part.sample(in_scope(loaded)),
-    )
+    examples = few_of_each(in_scope(train), intent, part.limit)
+    queries = part.sample(in_scope(loaded))
     dialogues = [*examples, *queries]
     labels = [intent(dialogue) for dialogue in dialogues]
     if len(set(labels)) < 2:
         raise part.error(f"got {len(set(labels))} intents, expected at least two")
-    sizes = {"utterances": len(queries), "labels": len(set(labels)), "examples_from": "train"}
-    config = {**sizes, "out_of_scope": len(loaded) - len(in_scope(loaded)), "shots": list(SHOTS)}
+    config = {
+        "utterances": len(queries),
+        "labels": len(set(labels)),
+        "examples_from": "train",
+        "out_of_scope": len(loaded) - len(in_scope(loaded)),
+        "shots": list(SHOTS),
+    }
 
     def measure(encoder: Encoder, seeds: Sequence[int]) -> list[Row]:
         return classify_intents(encoder.encode(dialogues), labels, len(examples), seeds)
@@ -63,7 +66,8 @@ def classify_intents(
     embeddings: NDArray[Any], labels: Sequence[str], examples: int, seeds: Sequence[int] = range(10)
 ) -> list[Row]:
     """Classify utterances by the means of few of the first ``examples`` rows of each intent."""
-    names, pool = np.array(labels), np.arange(examples)
+    names = np.array(labels)
+    pool = np.arange(examples)
     results = []
     for shots in SHOTS:
         repeats = []
@@ -93,7 +97,7 @@ def by_prototypes(
     always have it.
     """
     results = []
-    for unit in (False, True)[: 1 + (shots > 1)]:
+    for unit in (False, True) if shots > 1 else (False,):
         setting = f"{shots}-shot, unit prototypes" if unit else f"{shots}-shot"
         figures = []
         for rows, asked in repeats:
@@ -151,13 +155,12 @@ def load_out_of_scope(part: CorpusPart) -> Problem:
     separate = "dev" in get_corpus(part.place).splits and part.split != "dev"
     reference = in_scope(part.dialogues("dev")) if separate else []
     tested = part.sample([item for item in loaded if item.turns[0].intents])
-    examples, strangers = (
-        few_of_each(of(train), intent, part.limit) for of in (in_scope, out_of_scope)
-    )
+    examples = few_of_each(in_scope(train), intent, part.limit)
+    strangers = few_of_each(out_of_scope(train), intent, part.limit)
     groups = (examples, strangers, part.sample(reference), tested)
-    if not groups[1] or not out_of_scope(tested) or not in_scope(tested):
+    if not strangers or not out_of_scope(tested) or not in_scope(tested):
         raise part.error(
-            f"got {len(groups[1])} utterances out of scope to train on and "
+            f"got {len(strangers)} utterances out of scope to train on and "
             f"{len(out_of_scope(tested))} of "
             f"{len(tested)} to test on, expected some of each kind; choose clinc150"
         )
@@ -169,18 +172,14 @@ def load_out_of_scope(part: CorpusPart) -> Problem:
     parts = Parts(
         *np.split(np.arange(len(dialogues)), np.cumsum([len(group) for group in groups])[:-1])
     )
-    intents = len(set(labels) - {OUT_OF_SCOPE})
-    sizes = {
+    config = {
         "utterances": len(tested),
         "out_of_scope": len(out_of_scope(tested)),
-        "labels": intents,
-    }
-    drawn_from = {
+        "labels": len(set(labels) - {OUT_OF_SCOPE}),
         "examples_from": "train",
         "threshold_from": "dev" if separate else "train",
         "shots": list(SHOTS),
     }
-    config = {**sizes, **drawn_from}
     return Problem(
         config, lambda encoder, seeds: detect(encoder.encode(dialogues), labels, parts, seeds)
     )

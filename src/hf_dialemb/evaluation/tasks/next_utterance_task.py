@@ -77,7 +77,7 @@ def load_selections(part: CorpusPart) -> Problem:
         "contexts_of_the_split": len(results),
         "context_words": CONTEXT_WORDS,
     }
-    return Problem({**sizes, **config}, measure)
+    return Problem(sizes | config, measure)
 
 
 def _drawn(part: CorpusPart) -> tuple[list[ResponseSelection], dict[str, Any]]:
@@ -160,10 +160,7 @@ def log_of_mean_probability(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
     from ...methods.multi_granularity import log_mean_probability
 
-    results: NDArray[np.float64] = log_mean_probability(torch.from_numpy(scores).unsqueeze(0))[
-        0
-    ].numpy()
-    return results
+    return log_mean_probability(torch.from_numpy(scores)[None])[0].numpy()
 
 
 def member_scores(
@@ -199,7 +196,8 @@ def member_scores(
     )
     turns = [selection.context for selection in selections]
     contexts = torch.from_numpy(encode_contexts(ranker, turns, show_progress=show_progress))
-    scores, cosines = [], []
+    scores = []
+    cosines = []
     for context, chosen in zip(contexts, rows, strict=True):
         scores.append(model.product(context[None], responses[chosen][None])[0].double().numpy())
         cosines.append(torch.cosine_similarity(context[None], responses[chosen]).double().numpy())

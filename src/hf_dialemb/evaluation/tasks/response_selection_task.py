@@ -90,12 +90,13 @@ def _mean_of_blocks(vectors: _Vectors, pairs: Sequence[tuple[str, str]], officia
     scores = []
     for start in range(0, len(pairs) - BLOCK + 1, BLOCK):
         queries, responses = zip(*pairs[start : start + BLOCK], strict=True)
-        correct, ignored = np.eye(BLOCK, dtype=bool), None
+        correct = np.eye(BLOCK, dtype=bool)
+        ignored = None
         if not official:
-            asked, offered = (
-                np.array([plain(text) for text in texts]) for texts in (queries, responses)
-            )
-            correct, ignored = offered[:, None] == offered, asked[:, None] == offered
+            asked = np.array(list(map(plain, queries)))
+            offered = np.array(list(map(plain, responses)))
+            correct = offered[:, None] == offered
+            ignored = asked[:, None] == offered
         scores.append(
             selection_scores(
                 vectors.queries.of(queries), vectors.responses.of(responses), correct, ignored
@@ -151,13 +152,12 @@ def selections_of(
     def draw(seed: int) -> list[ResponseSelection]:
         return task_texts.draw_selections(dialogues, responses, others, seed)
 
-    drawn = len(draw(0))  # whatever the seed
-    sizes = {
+    return draw, {
         "contexts": len(responses),
         "contexts_of_the_split": len(results),
-        "contexts_per_repeat": drawn,
+        "contexts_per_repeat": len(draw(0)),  # whatever the seed
+        "candidates": task_texts.OTHERS + 1,
     }
-    return draw, {**sizes, "candidates": task_texts.OTHERS + 1}
 
 
 def _contexts(selection: ResponseSelection) -> tuple[str, str]:
@@ -167,7 +167,8 @@ def _contexts(selection: ResponseSelection) -> tuple[str, str]:
 
 
 def _scored(vectors: _Vectors, selection: ResponseSelection, setting: str) -> _Scores:
-    (context, beginning), responses = _contexts(selection), selection.responses
+    context, beginning = _contexts(selection)
+    responses = selection.responses
     correct = task_texts.correct_candidates(selection)
     if setting == OFFICIAL:
         context = beginning

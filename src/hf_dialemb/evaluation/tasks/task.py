@@ -152,8 +152,7 @@ class Task:
     def load(self, part: CorpusPart) -> Problem:
         """Load what the task asks of encoders."""
         module, _, function = self.loader.partition(":")
-        problem: Problem = getattr(import_module(module), function)(part)
-        return problem
+        return getattr(import_module(module), function)(part)  # type: ignore[no-any-return]
 
 
 def percentage(
@@ -202,8 +201,10 @@ def ask_encoder(encoder: Encoder, attribute: str, work: Callable[[Any], Result])
 
 def read_tasks(file: Path) -> dict[str, Task]:
     """Read tasks from a TOML file that names each with its fields."""
-    rows = tomllib.loads(file.read_text(encoding="utf-8"))
-    return {name: Task(name, **row) for name, row in rows.items()}
+    return {
+        name: Task(name, **row)
+        for name, row in tomllib.loads(file.read_text(encoding="utf-8")).items()
+    }
 
 
 TASKS = Registry("tasks", read_tasks(Path(__file__).with_name("tasks.toml")))
@@ -230,8 +231,7 @@ def get_task(name: str) -> Task:
     """Look a task of `TASKS` up; raise InputError for an unknown name."""
     if name not in TASKS:
         raise unknown_name("task", name, TASKS)
-    task: Task = TASKS[name]
-    return task
+    return TASKS[name]  # type: ignore[no-any-return]
 
 
 def default_tasks(corpus: str | CorpusPart) -> tuple[str, ...]:
@@ -242,7 +242,8 @@ def default_tasks(corpus: str | CorpusPart) -> tuple[str, ...]:
 
 def load_problem(name: str, part: CorpusPart) -> Problem:
     """Load what a task asks of encoders on a part of a corpus, which its configuration names."""
-    task, part = get_task(name), replace(part, is_cut=False)
+    task = get_task(name)
+    part = replace(part, is_cut=False)
     if part.kind not in task.kinds:
         raise InputError(
             f"task {name}: got corpus {part.place}, which holds {part.kind}, expected "
@@ -251,11 +252,12 @@ def load_problem(name: str, part: CorpusPart) -> Problem:
         )
     problem = task.load(part)
     chosen = ReadingOptions(**part.reading).chosen | ({"part": True} if part.is_cut else {})
-    whole = {
+    config = {
         "corpus": part.name,
         "split": part.split,
         "limit": part.limit,
         **chosen,
         **problem.config,
+        "data_sha256": part.data_hash(),
     }
-    return replace(problem, config={**whole, "data_sha256": part.data_hash()})
+    return replace(problem, config=config)

@@ -40,7 +40,8 @@ def row_cosines(first: NDArray[np.floating], second: NDArray[np.floating]) -> ND
 
     Of zero vectors 0.
     """
-    entry, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    entry = np.asarray(first, dtype=np.float64)
+    other = np.asarray(second, dtype=np.float64)
     finite = np.isfinite(entry).all() and np.isfinite(other).all()
     require(
         finite, "embeddings", "a vector with NaN or infinity", "finite numbers; look at the encoder"
