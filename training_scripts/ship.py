@@ -71,7 +71,7 @@ def ship(run: Path, name: str, results: Sequence[Path], output: Path = FOLDER) -
                 shutil.copy(adapter, folder)
         elif (run / PublishedFolder.STATIC).is_dir():
             shutil.copytree(run / PublishedFolder.STATIC, folder / PublishedFolder.STATIC)
-            for file in (PublishedFolder.MODULES, PublishedFolder.SENTENCE_CONFIG):
+            for file in (PublishedFolder.MODULES, "config_sentence_transformers.json"):
                 shutil.copy(run / file, folder)
         else:
             raise InputError(f"{run}: got a run without an adapter or a table; merge or distil it")

@@ -132,13 +132,13 @@ LICENCES = {
         ["- [org/talks](https://huggingface.co/datasets/org/talks): MIT", "calls.jsonl: MIT"],
     ),
     "of one's own": (
-        f"/data/{OWN}",
+        [f"/data/{OWN}"],
         {OWN: "research:own <b>terms</b> | all"},
         ("other", "research-only", None),
         [r"- cal\|ls \*1\*.jsonl: own &lt;b&gt;terms&lt;/b&gt; \| all"],
     ),
     "unknown": (
-        f"/data/{OWN}",
+        [f"/data/{OWN}"],
         {},
         (None, None, None),
         ["No licence is stated here for cal", ": not stated"],

@@ -19,7 +19,6 @@ from transformers import PreTrainedModel
 from transformers.dynamic_module_utils import custom_object_save
 
 from ..dialogue import Dialogue
-from ..errors import InputError
 from ..methods.backbone_model import published_class
 from ..methods.encoding import DialogueEncoder, encode
 from ..methods.layout import UNLIMITED, special_texts
@@ -64,12 +63,7 @@ WAYS = {
 def write(model: PreTrainedModel, tokenizer: Any, folder: Path) -> None:
     """Write weights, tokenizer, the model's code and the sentence-transformers files."""
     if isinstance(model, Ranker):
-        if not model.embeds:
-            raise InputError(
-                f"got a {model.config.model_type.removeprefix('dialemb-')} ranker, which scores a "
-                "context and a response together, expected a model that embeds; rank candidates "
-                "with its checkpoint as it is"
-            )
+        model.check_embeds()
         tokenizer.model_max_length = UNLIMITED
         tokenizer.truncation_side = "left"
         tokenizer.init_kwargs["truncation_side"] = "left"  # the file holds what is in both
@@ -105,20 +99,21 @@ def probes(
         contexts = _conversations(tokenizer, control, model.config.max_context_tokens)
         long = _words(tokenizer, model.config.max_response_tokens + 30)
         responses = ["Good morning.", "", " Größe?  40,\tbitte\n", long, *control]
-        as_messages, ranker = (
-            [messages(("response", text)) for text in responses],
-            loaded_ranker(model, tokenizer),
-        )
-        inputs = {", contexts": (contexts, contexts, "encode_query")}
-        inputs[", responses"] = (as_messages, responses, "encode_document")
+        as_messages = [messages(("response", text)) for text in responses]
+        ranker = loaded_ranker(model, tokenizer)
+        inputs = {
+            ", contexts": (contexts, contexts, "encode_query"),
+            ", responses": (as_messages, responses, "encode_document"),
+        }
         turns = [Dialogue.from_messages(context).turns for context in contexts]
         expected = {
             ", contexts": encode_contexts(ranker, turns),
             ", responses": encode_responses(ranker, responses),
         }
-    libraries = ("AutoModel", "SentenceTransformer")
     return inputs, {
-        library + kind: vectors for library in libraries for kind, vectors in expected.items()
+        library + kind: vectors
+        for library in ("AutoModel", "SentenceTransformer")
+        for kind, vectors in expected.items()
     }
 
 

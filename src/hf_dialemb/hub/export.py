@@ -18,8 +18,14 @@ from ..methods.encoding import DialogueEncoder
 from ..methods.ranker import Ranker
 from ..methods.utterance import UtteranceEncoder
 from ..storage.files import appearing_whole
-from ..storage.pretrained import RECORD, load_pretrained, read_config, resolve_backbone, shipped
-from ..storage.pretrained import weights as shipped_folder
+from ..storage.pretrained import (
+    RECORD,
+    load_pretrained,
+    read_config,
+    resolve_backbone,
+    shipped,
+    weights,
+)
 from ..storage.remote_code import backbone_code
 from . import custom_code, plain_encoder
 from .published_folder import compare, run_afresh
@@ -63,14 +69,13 @@ def export(
         InputError: The output exists, the model is none of this package's, or a way of loading
             fails.
     """
-    source, output = os.fspath(model), Path(output)
+    source = os.fspath(model)
+    output = Path(output)
     if output.exists():
         raise InputError(f"--output {output} exists already; choose a new folder or remove it")
     if source in shipped():  # its files are in the published form already
         with appearing_whole(output) as folder:
-            shutil.copytree(
-                shipped_folder(source), folder, ignore=lambda *_: {RECORD}, dirs_exist_ok=True
-            )
+            shutil.copytree(weights(source), folder, ignore=lambda *_: {RECORD}, dirs_exist_ok=True)
         report(f"{source}: the digests are those that came with the package")
         return output
     trained, tokenizer = load_checkpoint(source)

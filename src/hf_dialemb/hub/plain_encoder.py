@@ -68,7 +68,8 @@ WAYS = {"package absent": WITHOUT_PACKAGE + ARGUMENTS + _PROGRAM}
 
 def write(model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
     """Write the backbone, its tokenizer, sentence-transformers' files and the settings."""
-    encoder, config = model.encoder, model.config
+    encoder = model.encoder
+    config = model.config
     encoder.save_pretrained(folder, state_dict={**encoder.state_dict(), **_unused_weights(encoder)})
     _write_tokenizer(tokenizer, config.longest_text, folder)
     settings = {name: getattr(config, name) for name in own_settings(type(config))}
@@ -88,9 +89,9 @@ def write(model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase, folder: P
         "modality_config": {"text": tokens, "message": {**tokens, "format": "flat"}},
         "module_output_name": "token_embeddings",
     }
-    modules, prompts = {"": "Transformer", PublishedFolder.POOLING: "Pooling"}, config.prompts
+    modules = {"": "Transformer", PublishedFolder.POOLING: "Pooling"}
     write_sentence_files(
-        folder, modules, transformer, prompts, default_prompt=config.default_prompt_name
+        folder, modules, transformer, config.prompts, default_prompt=config.default_prompt_name
     )
     # One key per mode, which all servers read; some ignore the newer form with a single key.
     modes = (
@@ -112,7 +113,8 @@ def probes(
     model: UtteranceEncoder, tokenizer: PreTrainedTokenizerBase
 ) -> tuple[dict[str, Any], dict[str, Vectors]]:
     """Return the batches of each way of loading, and the model's own vectors by their names."""
-    limit, prompt = model.config.longest_text, model.config.prompt
+    limit = model.config.longest_text
+    prompt = model.config.prompt
     inputs = _probes(tokenizer, limit)
     expected = {}
     for way, batches in inputs.items():

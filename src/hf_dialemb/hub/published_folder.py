@@ -57,17 +57,17 @@ class PublishedFolder:
 
     path: Path
 
-    CARD, FIGURES = "README.md", "results/figures.md"
-    CONFIG, MODULES, SENTENCE_CONFIG = (
-        "config.json",
-        "modules.json",
-        "config_sentence_transformers.json",
-    )
+    CARD = "README.md"
+    FIGURES = "results/figures.md"
+    CONFIG = "config.json"
+    MODULES = "modules.json"
     SETTINGS = "hf_dialemb_config.json"
     """The method of a plain encoder and its settings, which no config of a backbone has."""
 
-    WEIGHTS, TOKENIZER_CONFIG = "model.safetensors", "tokenizer_config.json"
-    POOLING, STATIC = "1_Pooling", "0_StaticEmbedding"
+    WEIGHTS = "model.safetensors"
+    TOKENIZER_CONFIG = "tokenizer_config.json"
+    POOLING = "1_Pooling"
+    STATIC = "0_StaticEmbedding"
     EVALUATIONS = ".eval_results/hf_dialemb.yaml"
 
     def record(self, name: str) -> dict[str, Any]:
@@ -117,7 +117,8 @@ def messages(*turns: tuple[str, str]) -> Messages:
 def run_afresh(way: str, program: str, folder: Path, probes: Any) -> dict[str, Vectors]:
     """Run a program in a fresh process, and return the arrays that it writes, by name."""
     with tempfile.TemporaryDirectory() as temporary:
-        inputs, outputs = Path(temporary) / "probes.json", Path(temporary) / "vectors.npz"
+        inputs = Path(temporary) / "probes.json"
+        outputs = Path(temporary) / "vectors.npz"
         inputs.write_text(json.dumps(probes), encoding="utf-8")
         # transformers caches the code of a model; a fresh cache cannot hold an older export of the
         # same name.

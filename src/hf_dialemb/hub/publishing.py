@@ -158,7 +158,7 @@ def _send(
 ) -> str:
     """Send what the Hub lacks, and return the commit that holds these paths and nothing else."""
     _create(api, repo_id, branch, private)
-    commit = api.upload_folder(
+    return api.upload_folder(
         repo_id=repo_id,
         folder_path=folder,
         revision=branch,
@@ -166,8 +166,7 @@ def _send(
         parent_commit=api.repo_info(repo_id, revision=branch).sha,
         allow_patterns=paths,
         delete_patterns="*",
-    )
-    return commit.oid
+    ).oid
 
 
 def _create(api: HfApi, repo_id: str, branch: str, private: bool) -> None:

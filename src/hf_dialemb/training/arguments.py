@@ -93,11 +93,10 @@ def _word(value: object) -> str:
 def parsed_settings(settings: Any) -> Any:
     """Make a dataclass of the settings that users may set, with help from docstrings."""
     hints = setting_types(settings)
-    names = own_settings(settings)
     meanings = _meanings(settings)
     own = {item.name: item for item in dataclasses.fields(settings)}
     fields = []
-    for name in names:
+    for name in own_settings(settings):
         more = {"help": " ".join(meanings.get(name, "").split()).replace("%", "%%")}
         copied = dataclasses.field(
             default=own[name].default, default_factory=own[name].default_factory, metadata=more

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from ..methods.ranker import RankingExample, encode_responses, load_ranker
 from .settings import Report, RunArguments
 
 
+@dataclass(eq=False)
 class ExampleDataset(Dataset[Any]):
     """A method's examples by a running number: ``epoch * len + index``.
 
@@ -26,9 +28,9 @@ class ExampleDataset(Dataset[Any]):
     epoch.
     """
 
-    def __init__(self, examples: Examples, dialogues: Sequence[Dialogue] = ()) -> None:
-        self.examples, self.dialogues = examples, dialogues
-        self.sampler: EpochSampler | None = None
+    examples: Examples
+    dialogues: Sequence[Dialogue] = ()
+    sampler: "EpochSampler | None" = None
 
     def __len__(self) -> int:
         return len(self.examples)
@@ -54,7 +56,9 @@ class EpochSampler(Sampler[int]):
 
     def __init__(self, examples: Examples, batch_size: int, seed: int) -> None:
         self.lengths = np.array([examples.length(index) for index in range(len(examples))])
-        self.batch_size, self.seed, self.epoch = batch_size, seed, 0
+        self.batch_size = batch_size
+        self.seed = seed
+        self.epoch = 0
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -81,12 +85,14 @@ class EpochSampler(Sampler[int]):
             yield from (batches[at] + self.epoch * len(self.lengths)).tolist()
 
 
+@dataclass(eq=False)
 class Collator:
     """Bind a method's collate to a tokenizer and a config, and count what is truncated."""
 
-    def __init__(self, method: Method, tokenizer: PreTrainedTokenizerBase, config: Any) -> None:
-        self.method, self.tokenizer, self.config = method, tokenizer, config
-        self.truncation = Truncation()
+    method: Method
+    tokenizer: PreTrainedTokenizerBase
+    config: Any
+    truncation: Truncation = field(default_factory=Truncation)
 
     def __call__(self, examples: Sequence[Any]) -> dict[str, Tensor]:
         """Make a batch; see the method's ``collate``."""

@@ -143,7 +143,8 @@ class DialogueTrainer(Trainer):
 
     def _adopt(self, model: Any) -> None:
         """Prepare a model for its training, and the batches for the model."""
-        method, tokenizer = method_of(model), self.processing_class
+        method = method_of(model)
+        tokenizer = self.processing_class
         if method is None or tokenizer is None:
             raise InputError(
                 f"DialogueTrainer: got a {type(model).__name__} and a {type(tokenizer).__name__}, "
@@ -213,12 +214,12 @@ class DialogueTrainer(Trainer):
         cast("ExampleDataset", self.train_dataset).sampler = sampler
         return sampler
 
-    def create_optimizer(self, model: torch.nn.Module | None = None) -> Optimizer:
+    def create_optimizer(self, *args: Any, **kwargs: Any) -> Optimizer:
         """Make Trainer's optimizer.
 
         Contrastive heads with a learning rate become separate groups.
         """
-        optimizer: Optimizer = super().create_optimizer(*([] if model is None else [model]))
+        optimizer: Optimizer = super().create_optimizer(*args, **kwargs)
         if self.run.head_learning_rate is not None:
             optimizing.separate_heads(
                 optimizer, cast("torch.nn.Module", self.model), self.run.head_learning_rate

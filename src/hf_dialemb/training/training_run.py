@@ -78,9 +78,11 @@ def train(
     """
     in_memory = not isinstance(dialogues, str | Path)
     usual: dict[str, Any] = {"exclude": ["none"]} if in_memory else {}
-    usual |= {} if dev_dialogues is None else {"dev_split": "dev"}
+    if dev_dialogues is not None:
+        usual["dev_split"] = "dev"
     given = {"method": method, "output_dir": output_dir, "corpus": [] if in_memory else dialogues}
-    given |= {} if backbone is None else {"backbone": backbone}
+    if backbone is not None:
+        given["backbone"] = backbone
     request = make_settings({**usual, **settings, **given}, recipe)
     shown = request.training.process_index == 0 and not request.training.disable_tqdm
     report = tqdm.write if shown else logger.debug  # as Trainer shows its figures

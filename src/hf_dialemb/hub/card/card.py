@@ -68,7 +68,9 @@ def write_card(
         InputError: A source is missing or of another model, a licence is unknown, or a file cannot
             be written.
     """
-    folder, run, files = Path(folder), Path(run), [Path(file) for file in results]
+    folder = Path(folder)
+    run = Path(run)
+    files = [Path(file) for file in results]
     with explained(
         f"{folder}, {run} and the results", "write them again, by export, train, benchmark"
     ):
@@ -143,22 +145,18 @@ def recipe(training: Sequence[Mapping[str, Any]]) -> str:
 
 def _corpus(name: str, split: str, record: Mapping[str, Any]) -> dict[str, str]:
     """Return a corpus with its licence, its terms, its source, and its line in the card."""
-    label = escaped(f"{name} {split}".strip())
-    language = ""  # of own files it is not known
+    facts = {"terms": _NOT_STATED, "licence": _NOT_STATED, "source": "", "language": ""}
     if name in CORPORA:
-        known = get_corpus(name)
-        terms, licence, source = known.terms, known.licence, known.source
-        language = known.language
+        facts |= {field: getattr(get_corpus(name), field) for field in facts}
     else:
         given = (given for key, given in record["licences"].items() if matches(key, name))
-        stated = next(given, {"terms": _NOT_STATED, "licence": _NOT_STATED})
-        terms, licence, source = stated["terms"], stated["licence"], ""
+        facts |= next(given, {})
         if _is_hub_id(name) and not is_own(name):
-            source = f"{_HUB_DATASETS}{name}"
-    if source:
-        label = f"[{label}]({source})"
-    line = f"- {label}: {escaped(licence)}"
-    return {"name": name, "terms": terms, "source": source, "line": line, "language": language}
+            facts["source"] = f"{_HUB_DATASETS}{name}"
+    label = escaped(f"{name} {split}".strip())
+    if facts["source"]:
+        label = f"[{label}]({facts['source']})"
+    return {**facts, "name": name, "line": f"- {label}: {escaped(facts['licence'])}"}
 
 
 def _card_data(
@@ -167,7 +165,8 @@ def _card_data(
     corpora: Sequence[Mapping[str, str]],
     repo_id: str,
 ) -> ModelCardData:
-    model, reference = record["model"], record["reference"]
+    model = record["model"]
+    reference = record["reference"]
     terms = {corpus["terms"] for corpus in corpora}
     sources = [corpus["source"] for corpus in corpora if corpus["source"].startswith(_HUB_DATASETS)]
     tags = ["sentence-transformers", "transformers", "dialogue", "hf_dialemb"]

@@ -90,11 +90,13 @@ def _model(published: PublishedFolder) -> dict[str, Any]:
     method = method_of(config)
     limits: dict[str, Any]
     if plain:
-        name, settings = plain["method"].replace("-", "_"), plain["settings"]
+        name = plain["method"].replace("-", "_")
+        settings = plain["settings"]
         kind = "utterances"
         limits = {"max_tokens": settings.get("encoding_tokens") or settings["max_tokens"]}
     elif method is not None and hasattr(config, "auto_map"):
-        name, kind = method.name, str(method.kind)
+        name = method.name
+        kind = str(method.kind)
         limits = {limit: getattr(config, limit) for limit in config.limits}
     else:
         raise InputError(
@@ -121,8 +123,7 @@ def _reference(run: Path, method: str) -> str | None:
         return _relative(run.parent / BASELINE)
     if get_method(method).from_scratch:
         return None
-    backbone: str | None = without_places(RunFolder(run).settings().get("backbone"))
-    return backbone
+    return without_places(RunFolder(run).settings().get("backbone"))  # type: ignore[no-any-return]
 
 
 def _licence(name: str, given: str) -> dict[str, str]:
