@@ -110,8 +110,12 @@ def test_a_published_model_carries_at_most_three_files_of_500_lines(name):
 
 def modules_of(requirements: list[str]) -> set[str]:
     """Name the modules that requirements bring."""
-    modules = {"pyyaml": "yaml", "scikit-learn": "sklearn", "jinja2": "markupsafe"}
-    modules["python-dateutil"] = "dateutil"
+    modules = {
+        "jinja2": "markupsafe",
+        "python-dateutil": "dateutil",
+        "pyyaml": "yaml",
+        "scikit-learn": "sklearn",
+    }
     names = {re.split(r"[^\w-]", line.lower())[0] for line in requirements}
     return {modules.get(name, name.replace("-", "_")) for name in names} | names
 
@@ -155,6 +159,28 @@ def test_files_and_functions_are_short_and_named_for_something():
             wrong += [f"{file}:{node.lineno}: {name}" for name in names & vague]
             if is_function and node.end_lineno - node.lineno >= 60:
                 wrong.append(f"{file}: {node.name} is long")
+    assert wrong == []
+
+
+def decides_more(node: ast.AST) -> bool:
+    """Whether code assigns several things, loops over nothing for an if, or nests a condition."""
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple):
+        left = [ast.unparse(name) for part in node.targets for name in getattr(part, "elts", ())]
+        return bool(left) and set(left).isdisjoint(map(ast.unparse, ast.walk(node.value)))
+    if isinstance(node, ast.For | ast.comprehension):
+        return getattr(getattr(node.iter, "orelse", None), "elts", None) == []
+    conditions = sum(isinstance(part, ast.IfExp) for part in ast.walk(node))
+    return isinstance(node, ast.IfExp) and conditions > 1
+
+
+def test_a_line_decides_one_thing():
+    wrong = [
+        f"{file}: {ast.unparse(node)}"
+        for file, tree in TREES.items()
+        if file.parts[0] != "apps"
+        for node in ast.walk(tree)
+        if decides_more(node)
+    ]
     assert wrong == []
 
 

@@ -23,10 +23,10 @@ class Weight(NamedTuple):
 
 
 LIMITS = {
-    "library": Weight(8_300, 40_900),
+    "library": Weight(8_300, 40_629),
     "apps": Weight(6_649, 34_977),
     "papers": Weight(2_348, 11_994),
-    "tests": Weight(11_137),
+    "tests": Weight(11_146),
     "benchmarks": Weight(2_260),
 }
 SCRIPT_LINES, WORDS, CARD_WORDS = 2_400, 25_000, 900
