@@ -30,13 +30,14 @@ def insights(flow: Flow) -> list[dict[str, Any]]:
         dialogues = [name for end in ways for name in end.dialogues]
         if not ways:
             continue
+        title = kind[0].upper() + kind[1:]
         of_all = percent(len(dialogues) / len(flow.trajectories))
         share = f"{counted(len(dialogues), 'dialogue')}, {of_all}"
-        rows.append(_row(flow, f"{kind.capitalize()}: {share}", dialogues))
+        rows.append(_row(flow, f"{title}: {share}", dialogues))
         for end in ways[: MOST_ROWS if word else 0]:
             # between marks with which the writing direction of a name ends
             name = f"\u2068{shortened(line_of(end.text), LONGEST_NAME)}\u2069"
-            text = f'{kind.capitalize()} {word} "{name}": {counted(len(end.dialogues), "dialogue")}'
+            text = f'{title} {word} "{name}": {counted(len(end.dialogues), "dialogue")}'
             rows.append(_row(flow, text, end.dialogues, [end.state]))
     return rows
 

@@ -8,6 +8,7 @@ const HEAD = 9;
 const ROWS = [7, 5, 4]; // so many states a row has at most: what suits the window is taken
 const FEW = 60; // states for which all of these are tried
 const CLOSE = 0.45; // from this scale on percentages can be read
+const WORDS = Intl.Segmenter && new Intl.Segmenter(undefined, { granularity: "word" });
 const measure = document.createElement("canvas").getContext("2d");
 
 function element(name, attributes = {}, ...children) {
@@ -46,13 +47,22 @@ function whole(text, kept) {
   return found.trimEnd();
 }
 
+// What of a text without blanks fits into a line: whole words, if it has some, with their marks.
+function beginning(text, width) {
+  let end = 0;
+  for (const { index, isWordLike } of WORDS?.segment(text) ?? []) {
+    if (isWordLike && textWidth(text.slice(0, index)) <= width) end = index;
+  }
+  return end ? text.slice(0, end) : cut(text, width).slice(0, -1);
+}
+
 // A name in at most two lines.
 function wrapped(text, width) {
   const words = text.split(/\s+/);
   let first = words.shift();
   if (textWidth(first) > width) {
-    // one long word goes on in the second line
-    const begun = cut(first, width).slice(0, -1);
+    // one long word, or a script without blanks, goes on in the second line
+    const begun = beginning(first, width);
     return [begun, cut(text.slice(begun.length), width)];
   }
   while (words.length && textWidth(`${first} ${words[0]}`) <= width) first += ` ${words.shift()}`;
