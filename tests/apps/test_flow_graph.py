@@ -215,6 +215,11 @@ ENDS = [
     ("cancelled", "my address", "What is your name?", "No, I'll do it myself online."),
     ("broken off", "hello"),
     ("not in English", "我的订单取消了", "Sorry 已经取消了，还需要什么吗"),
+    (
+        "not in English",
+        "Meine Karte ist weg",
+        "Sorry, das ist nicht möglich. Soll ich sie sperren?",
+    ),
     ("broken off", "sorry, I can't log in", "Is the request submitted?"),
 ]
 

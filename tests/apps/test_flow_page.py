@@ -102,7 +102,9 @@ def test_the_page_prunes_and_finds_the_main_path_as_the_package_does(opened, see
 
 def test_lines_in_scripts_without_blanks_end_between_words(opened):
     page = opened(random_flow())
-    lines = page.run("[...Array(9).keys()].map((n) => wrapped('价格是441元。谢谢您。', 70 + 9 * n))")
+    lines = page.run(
+        "[...Array(9).keys()].map((n) => wrapped('价格是441元。谢谢您。', 70 + 9 * n))"
+    )
     assert len({first for first, _ in lines}) > 2
     assert not any(re.match("。|[14]+元", second) for _, second in lines if second[:3] != "441")
 

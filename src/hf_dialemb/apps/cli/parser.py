@@ -43,7 +43,7 @@ LANGUAGE: Options = {
     "--language": {
         "default": "",
         "help": "of the conversations, such as en or de: ends are read in English alone (default: "
-        "by the script; Latin letters are taken for English)",
+        "told from each conversation)",
     }
 }
 DATA: Options = {"--data-dir": {"help": "folder that holds the corpora, unpacked or packed"}}

@@ -105,7 +105,7 @@ def extract_flow(
         edges: See ``nodes``.
         seed: The seed of random draws.
         language: The language of all dialogues, such as ``de``: outcomes and ends are read in
-            English alone. By default the script decides.
+            English alone. By default each conversation tells its own.
         **reading: How files are read, as in `load_dialogues`.
 
     Raises:

@@ -7,12 +7,12 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
-import regex
 from numpy.typing import NDArray
+from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
 from ...dialogue import ROLES
 from ...metrics.vectors import unit
@@ -80,8 +80,10 @@ _WITHDRAWN = re.compile(
 )
 _ELSE = re.compile(r"(?i)\b(?:anything|nothing) (?:else|more)\b")
 _YES = re.compile(r"(?i)(?:yes|yeah|yep|yup|sure|correct|right)\b")
-_MARKS = regex.compile(r"\P{L}+")
-_LATIN = regex.compile(r"\p{Latin}+")
+_SAMPLED = 20  # texts that show a language
+_READ = 300  # characters of these
+_TOO_SHORT = 20  # characters
+_CHANCE = 0.1  # that a text is in English
 _BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+")
 _MIN_WORDS = 4  # of a sentence with information
 # of one outcome in a cluster that become a state; fewer join states of other clusters
@@ -102,13 +104,18 @@ A cluster or -1, the kind of its utterances, and a number if there is no cluster
 def is_english(texts: Sequence[str], language: str = "") -> bool:
     """Return whether these rules may read texts.
 
-    A given language, such as "en" or "de-AT", decides. Without one, texts are taken for English
-    if at least half of their letters are Latin.
+    A given language, such as "en" or "de-AT", decides. Without one, texts are taken for English if
+    py3langid gives that a chance, or they are too short to tell.
     """
     if language:
         return language.lower().partition("-")[0] == "en"
-    letters = _MARKS.sub("", "".join(texts))
-    return 2 * len(_LATIN.sub("", letters)) <= len(letters)
+    sample = " ".join(texts[:: max(1, len(texts) // _SAMPLED)])[:_READ]
+    return len(sample) < _TOO_SHORT or dict(_identifier().rank(sample))["en"] >= _CHANCE
+
+
+@cache
+def _identifier() -> LanguageIdentifier:
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
 
 @lru_cache(1 << 16)
