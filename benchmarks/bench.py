@@ -19,11 +19,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from hardware import describe_machine
+from processes import seconds_of
 
 FELL = 0.8
 """A ratio below this share of the committed one is told.
@@ -52,12 +54,7 @@ def product_rate(kind: str) -> float:
     import torch
 
     left, right = (torch.randn(2048, 2048).to(getattr(torch, kind)) for _ in range(2))
-    found = []
-    for _ in range(8):
-        started = time.perf_counter()
-        left @ right
-        found.append(2 * 2048**3 / (time.perf_counter() - started))
-    return max(found)
+    return max(2 * 2048**3 / seconds_of(lambda: left @ right) for _ in range(8))
 
 
 def copy_rate() -> float:
@@ -66,12 +63,8 @@ def copy_rate() -> float:
 
     source = np.ones(2**27, dtype=np.uint8)
     target = np.empty_like(source)
-    found = []
-    for _ in range(8):
-        started = time.perf_counter()
-        np.copyto(target, source)
-        found.append(source.nbytes / (time.perf_counter() - started))
-    return max(found)
+    copy = partial(np.copyto, target, source)
+    return max(source.nbytes / seconds_of(copy) for _ in range(8))
 
 
 def paired(theirs: list[float], ours: list[float]) -> list[float]:
@@ -93,31 +86,22 @@ def row(path: str, peer: str, ratios: list[float], **more: float | None) -> Figu
 
 def encoding_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
     """Measure encoding beside sentence-transformers."""
-    peers = {each["reads"]: each for each in figures["rows"] if each["side"] == PEER}
-    for each in figures["rows"]:
-        reads = each["reads"]
-        side = each["side"]
-        static = each["side"] == "dialogue-static"
-        if side == PEER:
-            continue
-        pace = f" ({each['per_second']:,.0f} a second)" if static else ""
-        work = (
-            each["per_second"]
-            * each["tokens"]
-            / each["texts"]
-            * (4 * each["width"] if static else 2 * LAYERS)
-        )
-        rate = floor.get("copy" if static else side)
+    peers = {own["reads"]: own for own in figures["rows"] if own["side"] == PEER}
+    for own in (own for own in figures["rows"] if own["side"] != PEER):
+        static = own["side"] == "dialogue-static"
+        pace = f" ({own['per_second']:,.0f} a second)" if static else ""
+        operations = 4 * own["width"] if static else 2 * LAYERS
+        work = own["per_second"] * own["tokens"] / own["texts"] * operations
+        rate = floor.get("copy" if static else own["side"])
         yield {
-            "path": f"encode {reads}, {side}{pace}",
+            "path": f"encode {own['reads']}, {own['side']}{pace}",
             "peer": PEER,
             **{
-                name: each[name]
-                for name in ("ratio", "lowest", "highest", "per_second", "peak_mib")
+                name: own[name] for name in ("ratio", "lowest", "highest", "per_second", "peak_mib")
             },
-            "peer_mib": peers[reads]["peak_mib"],
-            "padding": each.get("padding"),
-            "peer_padding": peers[reads]["padding"],
+            "peer_mib": peers[own["reads"]]["peak_mib"],
+            "padding": own.get("padding"),
+            "peer_padding": peers[own["reads"]]["padding"],
             "floor": work / rate if rate else None,
         }
 
@@ -142,9 +126,13 @@ def utterance_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
         )
         if precision == "bfloat16":
             plain = figures["timing"][f"{method}, float32"][PEER]
-            ratios = paired(plain["seconds"], ours["seconds"])
             memory["peer_mib"] = plain["peak_mib"]
-            yield row(f"train {name}", "its trainer as it comes, float32", ratios, **memory)
+            yield row(
+                f"train {name}",
+                "its trainer as it comes, float32",
+                paired(plain["seconds"], ours["seconds"]),
+                **memory,
+            )
 
 
 def dial2vec_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
@@ -167,7 +155,7 @@ def dial2vec_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
 
 def flow_rows(figures: Figures, floor: Figures) -> Iterator[Figures]:
     """Clustering of utterances beside scikit-learn."""
-    side = {each["side"]: each for each in figures["sides"]}
+    side = {measured["side"]: measured for measured in figures["sides"]}
     peer = side["scikit-learn"]
     ours = side["ours"]
     memory = {"peak_mib": ours["peak_bytes"] / 2**20, "peer_mib": peer["peak_bytes"] / 2**20}

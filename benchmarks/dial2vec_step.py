@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from hardware import describe_machine
-from processes import Side, answer_of
+from processes import Side, answer_of, answers_in_turn
 
 WORKER = Path(__file__).with_name("dial2vec_step_worker.py")
 OFFICIAL = "official"
@@ -39,7 +39,6 @@ SIDES: dict[str, dict[str, Any]] = {
 COMPARED = (OFFICIAL, "ours fp32, dropout 0", "ours bf16, dropout 0")
 """Without dropout there is no difference between the other side and one of these."""
 TOLERANCE = 1e-4
-WARM_UP = 1
 
 
 def measure(folder: Path, rounds: int) -> tuple[dict[str, Any], dict[str, list[Any]]]:
@@ -50,7 +49,6 @@ def measure(folder: Path, rounds: int) -> tuple[dict[str, Any], dict[str, list[A
     """
     sides: list[Side] = []
     compared: dict[str, Any] = {}
-    steps: dict[str, list[Any]] = {name: [] for name in SIDES}
     try:
         for name, settings in SIDES.items():
             sides.append(Side(name, WORKER, "work", folder, json.dumps(settings)))
@@ -62,18 +60,10 @@ def measure(folder: Path, rounds: int) -> tuple[dict[str, Any], dict[str, list[A
                     f"without dropout: {side.name}: loss {compared[side.name]['loss']:.6f}",
                     file=sys.stderr,
                 )
-        for round_number in range(WARM_UP + rounds):
-            for side in sides:
-                answer = side.ask("step")
-                print(
-                    f"round {round_number}: {side.name}: {answer['seconds']:.2f} s", file=sys.stderr
-                )
-                if round_number >= WARM_UP:
-                    steps[side.name].append(answer)
+        return compared, answers_in_turn(sides, rounds)
     finally:
         for side in sides:
             side.close()
-    return compared, steps
 
 
 def agreement(compared: dict[str, Any]) -> dict[str, dict[str, float]]:
@@ -130,16 +120,14 @@ def tables(figures: dict[str, Any]) -> list[str]:
         or "no bfloat16 instructions"
     )
     where = f"{machine['processor']} ({machine['cores']} cores, {extensions})"
-    lines = [f"{machine['accelerator'] or where}, torch {machine['torch']}"]
-    lines.append(
+    lines = [
+        f"{machine['accelerator'] or where}, torch {machine['torch']}",
         f"{batch['sequences']} sequences from {batch['corpus']}: {batch['mean_length']:.0f} tokens "
         "on average, "
-        f"{batch['maximal_length']} at most, {batch['truncated']} truncated; official: 512 each"
-    )
-    lines.append(
+        f"{batch['maximal_length']} at most, {batch['truncated']} truncated; official: 512 each",
         f"\n{'without dropout':<24} {'loss':>10} {'difference':>11} {'cosines':>17} "
-        f"{'difference':>11} {'gradient':>10}"
-    )
+        f"{'difference':>11} {'gradient':>10}",
+    ]
     for name, row in figures["agreement"].items():
         low, high = row["cosine_range"]
         lines.append(

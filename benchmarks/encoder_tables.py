@@ -141,14 +141,14 @@ def cells(lines: Lines, column: Column) -> dict[str, str]:
     With the spread of several runs, the best in bold, what was learnt from with a mark.
     """
     found = {name: values(line, column) for name, line in lines.items()}
-    fair = [each[0].mean() for each in found.values() if each is not None and not each[1]]
+    fair = [own[0].mean() for own in found.values() if own is not None and not own[1]]
     drawn = {}
-    for name, each in found.items():
-        if each is None:
+    for name, own in found.items():
+        if own is None:
             drawn[name] = ""
             continue
-        mean = each[0].mean()
-        learnt = each[1]
+        runs, learnt = own
+        mean = runs.mean()
         text = f"{mean:,.0f}" if mean >= 100 and column[0].endswith("/s") else f"{mean:.1f}"
         text = (
             f"**{text}**"
@@ -156,9 +156,7 @@ def cells(lines: Lines, column: Column) -> dict[str, str]:
             else text
         )
         spread = (
-            f" ± {each[0].std(ddof=1):.1f}"
-            if len(each[0]) > 1 and not column[0].endswith("/s")
-            else ""
+            f" ± {runs.std(ddof=1):.1f}" if len(runs) > 1 and not column[0].endswith("/s") else ""
         )
         drawn[name] = text + ("†" if learnt else "") + spread
     return drawn

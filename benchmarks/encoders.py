@@ -13,13 +13,14 @@ What was measured is kept beside the output, in a folder, and not measured again
 
 import argparse
 import json
-import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from encoder_tables import short
 from hardware import describe_machine
+from processes import seconds_of
 from safetensors.numpy import load_file
 
 import hf_dialemb
@@ -124,14 +125,10 @@ def rate(model: str) -> Figures:
     ]
     encoder = hf_dialemb.load_encoder(model)
     encoder.encode(dialogues[:4])
-    found = {}
-    for name, encode, items in (
-        ("utterances/s", encoder.encode_utterances, texts),
-        ("dialogues/s", encoder.encode, dialogues),
-    ):
-        started = time.perf_counter()
-        encode(items)
-        found[name] = len(items) / (time.perf_counter() - started)
+    found = {
+        "utterances/s": len(texts) / seconds_of(partial(encoder.encode_utterances, texts)),
+        "dialogues/s": len(dialogues) / seconds_of(partial(encoder.encode, dialogues)),
+    }
     if not encoder.fitted_on_input:
         files = Path(model if Path(model).is_dir() else resolve_backbone(model)).rglob(
             "*.safetensors"

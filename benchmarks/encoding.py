@@ -16,13 +16,14 @@ import os
 import sys
 import time
 from contextlib import redirect_stdout
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 from hardware import describe_machine
-from processes import Side, peak_bytes
+from processes import Side, peak_bytes, seconds_of
 
 PEER = "sentence-transformers"
 MODELS = ("all-MiniLM-L6-v2", "dialogue-minilm")
@@ -115,12 +116,9 @@ class Work:
 
     def _best(self, name: str) -> Any:
         part = self.inputs[name][: len(self.inputs[name]) // 4]
-        found = {}
-        for size in BATCHES:
-            started = time.perf_counter()
-            self.peer.encode(part, batch_size=size)
-            found[size] = time.perf_counter() - started
-        best = min(found, key=lambda size: found[size])
+        best = min(
+            BATCHES, key=lambda size: seconds_of(partial(self.peer.encode, part, batch_size=size))
+        )
         return lambda given: self.peer.encode(given, batch_size=best)
 
     def read(self, name: str) -> dict[str, Any]:

@@ -4,8 +4,7 @@ Where there is none, it says so and ends.
 
 The backbone has BERT-base's sizes and random weights, which are as fast as trained ones. "Of the
 card" is the share of its measured rate of bfloat16 products that the layers reach, at 2 operations
-for a weight and a token, three times that in training. The rest of a row says where the time goes,
-by the kernels of a profile; "waiting" is when none ran. Steps are timed after a few that are not;
+for a weight and a token, three times that in training. Steps are timed after a few that are not;
 ratios are of rounds in which both sides took turns.
 
     python benchmarks/gpu.py --output docs/results/gpu.json             # some minutes
@@ -16,8 +15,7 @@ import argparse
 import json
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -27,7 +25,7 @@ from unittest.mock import patch
 import torch
 from encoding import Tokens
 from hardware import describe_machine
-from torch.profiler import ProfilerActivity, profile
+from processes import seconds_of
 from transformers import AutoTokenizer, BertConfig, BertModel
 
 import hf_dialemb
@@ -43,43 +41,20 @@ METHODS = {
 """The methods, the recipe of each, and how many examples a step has."""
 WARM = 5
 STEPS = 20
-PROFILED = 3
 ROUNDS = 3
-PRODUCTS = "products, attention"
-REST = "other kernels"
-WAITING = "waiting"
-KERNELS = {
-    PRODUCTS: (
-        "gemm",
-        "nvjet",
-        "cutlass",
-        "xmma",
-        "splitk",
-        "fmha",
-        "flash",
-        "attention",
-        "softmax",
-    ),
-    "normalisation": ("layer_norm", "layernorm"),
-    "activation": ("gelu",),
-    "optimiser": ("multi_tensor", "adam"),
-    "copies, casts": ("memcpy", "memset", "copy", "catarray"),
-}
-"""What is told of kernels, and what their names have within; the first that fits."""
 
 
 def product_rate(device: str) -> float:
     """Measures operations a second of large bfloat16 products."""
     size = 8192 if device == "cuda" else 1024
     left, right = (torch.randn(size, size, device=device).bfloat16() for _ in range(2))
-    rates = []
-    for _ in range(20):
-        wait(device)
-        started = time.perf_counter()
+
+    def multiply() -> None:
         left @ right
         wait(device)
-        rates.append(2 * size**3 / (time.perf_counter() - started))
-    return median(rates[5:])
+
+    wait(device)
+    return median([2 * size**3 / seconds_of(multiply) for _ in range(20)][5:])
 
 
 def wait(device: str) -> None:
@@ -100,14 +75,13 @@ def backbone(folder: Path, layers: int) -> int:
 
 
 class Clock:
-    """Times the steps of a training from within, then profiles some more."""
+    """Times the steps of a training from within."""
 
     def __init__(self, device: str) -> None:
         self.device = device
         self.count = 0
         self.tokens = Tokens()
-        self.found: dict[str, Any] = {}
-        self.profile = profile(activities=[ProfilerActivity.CUDA])
+        self.figures: dict[str, float] = {}
 
     def __call__(self) -> None:
         """Note that a step begins."""
@@ -119,34 +93,13 @@ class Clock:
             wait(self.device)
             read, places = self.tokens.taken()
             spent = time.perf_counter() - self.started
-            self.found = {
+            self.figures = {
                 "step_seconds": spent / STEPS,
                 "step_tokens": read / STEPS,
                 "pace": read / spent,
+                "padding": 1 - read / places,
             }
-            self.found["padding"] = 1 - read / places
-            if self.device == "cuda":
-                self.profile.start()
-        if self.count == WARM + STEPS + PROFILED and self.device == "cuda":
-            wait(self.device)
-            self.profile.stop()
-            self.found["parts"] = parts(self.profile, PROFILED * self.found["step_seconds"])
         self.count += 1
-
-
-def parts(found: profile, seconds: float) -> dict[str, float]:
-    """Says what share of some seconds each kind of kernel takes."""
-    spent: Counter[str] = Counter()
-    for event in found.key_averages():
-        if event.device_type == torch.autograd.DeviceType.CUDA:
-            name = event.key.lower()
-            kind = next(
-                (kind for kind, words in KERNELS.items() if any(word in name for word in words)),
-                REST,
-            )
-            spent[kind] += event.self_device_time_total / 1e6
-    told = {kind: spent[kind] / seconds for kind in (*KERNELS, REST)}
-    return told | {WAITING: 1 - sum(told.values())}
 
 
 def trained(
@@ -165,7 +118,7 @@ def trained(
         "bf16": device == "cuda",
         "use_cpu": device == "cpu",
         "dataloader_num_workers": 4 if device == "cuda" else 0,
-        "max_steps": WARM + STEPS + PROFILED + 1,
+        "max_steps": WARM + STEPS + 1,
         "resume": False,
         "max_grad_norm": 1.0,
         **({"center": False} if method == "dial2vec" else {}),
@@ -181,14 +134,14 @@ def trained(
 
     with patch.object(DialogueTrainer, "training_step", timed):
         hf_dialemb.train(method, dialogues, output_dir=folder / f"run-{method}", **settings)
-    return {"batch": settings["per_device_train_batch_size"], **clock.found}
+    return {"batch": settings["per_device_train_batch_size"], **clock.figures}
 
 
 def encoded(dialogues: list[Any], folder: Path, device: str) -> Iterator[dict[str, Any]]:
     """Measures encoding beside sentence-transformers in the same precision, taking turns."""
     from sentence_transformers import SentenceTransformer
 
-    said = list(dict.fromkeys(turn.content for each in dialogues for turn in each.turns))
+    said = list(dict.fromkeys(turn.content for dialogue in dialogues for turn in dialogue.turns))
     texts = {"utterances": said, "dialogues": dialogue_texts(dialogues[:1000])}
     tokens = Tokens()
     for kind in ("float32", "bfloat16"):
@@ -199,7 +152,7 @@ def encoded(dialogues: list[Any], folder: Path, device: str) -> Iterator[dict[st
         ours = encoder.encode_utterances
         for name, given in texts.items():
             sizes = {
-                size: seconds(partial(peer.encode, batch_size=size), given[: len(given) // 8])
+                size: seconds_of(partial(peer.encode, given[: len(given) // 8], batch_size=size))
                 for size in (32, 128, 512)
             }
             best = partial(peer.encode, batch_size=min(sizes, key=lambda size: sizes[size]))
@@ -207,9 +160,9 @@ def encoded(dialogues: list[Any], folder: Path, device: str) -> Iterator[dict[st
             tokens.taken()
             rounds = []
             for _ in range(ROUNDS):
-                own = seconds(ours, given)
+                own = seconds_of(partial(ours, given))
                 read, places = tokens.taken()
-                rounds.append((own, seconds(best, given)))
+                rounds.append((own, seconds_of(partial(best, given))))
                 _, others = tokens.taken()
             row = {
                 "kind": kind,
@@ -224,30 +177,12 @@ def encoded(dialogues: list[Any], folder: Path, device: str) -> Iterator[dict[st
             }
             row["pace"] = read / row["seconds"]
             row["padding"] = {"ours": 1 - read / places, "sentence-transformers": 1 - read / others}
-            if device == "cuda":
-                with profile(activities=[ProfilerActivity.CUDA]) as found:
-                    ours(given)
-                row["parts"] = parts(found, row["seconds"])
             yield row
 
 
-def seconds(work: Callable[[list[str]], Any], given: list[str]) -> float:
-    """Time some work whose result is on the processor."""
-    started = time.perf_counter()
-    work(given)
-    return time.perf_counter() - started
-
-
-def titles(training: bool) -> list[str]:
+def titles(last: str) -> list[str]:
     """Write the head of a table."""
-    told = [
-        "",
-        "Tokens a second",
-        "Of the card",
-        "Padding" if training else "Beside sentence-transformers",
-    ]
-    told += [PRODUCTS.capitalize(), "Other kernels", "Waiting"]
-    return ["| " + " | ".join(told) + " |", "| :-- " + "| --: " * (len(told) - 1) + "|"]
+    return [f"|  | Tokens a second | Of the card | {last} |", "| :-- | --: | --: | --: |"]
 
 
 def line(row: dict[str, Any]) -> str:
@@ -258,10 +193,6 @@ def line(row: dict[str, Any]) -> str:
         f"{row['of_card']:.0%}",
     ]
     cells.append(f"{row['padding']:.0%}" if "method" in row else f"{median(row['ratios']):.2f}")
-    if "parts" in row:
-        products = row["parts"][PRODUCTS]
-        waiting = row["parts"][WAITING]
-        cells += [f"{share:.0%}" for share in (products, 1 - products - waiting, waiting)]
     return "| " + " | ".join(cells) + " |"
 
 
@@ -289,11 +220,12 @@ def main() -> None:
         "operations_per_second": rate,
         "rows": rows,
     }
-    record |= {"training": titles(training=True), "encoding": titles(training=False)}
+    record["training"] = titles("Padding")
+    record["encoding"] = titles("Beside sentence-transformers")
 
-    def tell(work: int, found: dict[str, Any]) -> None:
-        rows.append({**found, "of_card": work * found["pace"] / rate})
-        record["training" if "method" in found else "encoding"].append(line(rows[-1]))
+    def note(work: int, figures: dict[str, Any]) -> None:
+        rows.append({**figures, "of_card": work * figures["pace"] / rate})
+        record["training" if "method" in figures else "encoding"].append(line(rows[-1]))
         print(line(rows[-1]), flush=True)
         if options.output:
             options.output.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
@@ -302,11 +234,10 @@ def main() -> None:
         folder = Path(name)
         count = backbone(folder / "bert", options.layers)
         for method in METHODS:
-            tell(
-                6 * count, {"method": method, **trained(method, dialogues, folder, options.device)}
-            )
-        for found in encoded(dialogues, folder, options.device):
-            tell(2 * count, found)
+            figures = trained(method, dialogues, folder, options.device)
+            note(6 * count, {"method": method, **figures})
+        for figures in encoded(dialogues, folder, options.device):
+            note(2 * count, figures)
 
 
 if __name__ == "__main__":

@@ -7,13 +7,19 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["answer_of", "peak_bytes"]
-
 OUT_OF_MEMORY = "-9 means out of memory"
+
+
+def seconds_of(work: Callable[[], object]) -> float:
+    """Return the seconds that some work takes."""
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
 
 
 def peak_bytes() -> int | None:
@@ -79,6 +85,18 @@ class Side:
         """End the process."""
         self.process.kill()
         self.process.wait()
+
+
+def answers_in_turn(sides: Sequence[Side], rounds: int) -> dict[str, list[Any]]:
+    """Let sides take a step in turn, after a round that warms up; return their answers."""
+    answers: dict[str, list[Any]] = {side.name: [] for side in sides}
+    for number in range(1 + rounds):
+        for side in sides:
+            answer = side.ask("step")
+            print(f"round {number}: {side.name}: {answer['seconds']:.2f} s", file=sys.stderr)
+            if number:
+                answers[side.name].append(answer)
+    return answers
 
 
 def _environment(more: Mapping[str, str] | None) -> dict[str, str]:

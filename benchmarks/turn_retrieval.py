@@ -201,10 +201,9 @@ def table(entries: list[dict]) -> list[str]:
     rows = {}
     for entry in entries:
         for setting in filter(entry["figures"].get, SETTINGS):
-            found = entry["figures"][setting]
-            name = SETTINGS[setting]
-            model = "BM25" if setting == "words" else f"{entry['model']}{name}"
-            cell = f"{found['ndcg10']} / {found['recall10']}"
+            figures = entry["figures"][setting]
+            model = "BM25" if setting == "words" else f"{entry['model']}{SETTINGS[setting]}"
+            cell = f"{figures['ndcg10']} / {figures['recall10']}"
             best = setting == "" and entry["model"] in leading(entries, entry["corpus"])
             rows.setdefault(model, {})[entry["corpus"]] = f"**{cell}**" if best else cell
     lines = [

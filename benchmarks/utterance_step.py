@@ -41,7 +41,7 @@ from pathlib import Path
 from typing import Any
 
 from hardware import describe_machine
-from processes import Side, answer_of
+from processes import Side, answer_of, answers_in_turn
 
 WORKER = Path(__file__).with_name("utterance_step_worker.py")
 OURS = "ours"
@@ -49,7 +49,6 @@ PEER = "sentence-transformers"
 PAIRS = {"dse": 64, "dialog2flow": 64, "dialogue_cse": 20}
 """The methods, and how many examples a batch has."""
 PRECISIONS = ("float32", "bfloat16")
-WARM_UP = 1
 SAME_COSINES = 1e-4
 """How far the cosines of the same pairs may be apart between sides, without dropout."""
 
@@ -61,17 +60,12 @@ def measure(folder: Path, settings: dict[str, Any], rounds: int) -> dict[str, di
         Each side's seconds and memory, and how many times ours they are.
     """
     sides = []
-    steps: dict[str, list[Any]] = {OURS: [], PEER: []}
     try:
-        for name in steps:
+        for name in (OURS, PEER):
             words = (WORKER, "work", folder, json.dumps({**settings, "side": name}))
             sides.append(Side(name, *words))
         ready = {side.name: side.read() for side in sides}
-        for round_number in range(WARM_UP + rounds):
-            for side in sides:
-                answer = side.ask("step")
-                print(f"  round {round_number}: {side.name}: {answer['seconds']:.2f} s")
-                steps[side.name].append(answer)
+        steps = answers_in_turn(sides, rounds)
     finally:
         for side in sides:
             side.close()
@@ -79,7 +73,7 @@ def measure(folder: Path, settings: dict[str, Any], rounds: int) -> dict[str, di
     result: dict[str, dict[str, Any]] = {}
     for name, answers in steps.items():
         apart = [abs(x - y) for x, y in zip(ready[name]["cosines"], own, strict=True)]
-        seconds = [answer["seconds"] for answer in answers[WARM_UP:]]
+        seconds = [answer["seconds"] for answer in answers]
         result[name] = {
             "attention": ready[name]["attention"],
             "seconds": seconds,
@@ -128,7 +122,7 @@ def main() -> int:
     parser.add_argument("--output", type=Path, help="write the figures to this JSON file")
     options = parser.parse_args()
     pairs = {method: 4 if options.small else PAIRS[method] for method in options.only}
-    total = WARM_UP + options.steps + 1  # a trainer reads one batch ahead
+    total = 1 + options.steps + 1  # one warms up, and a trainer reads one batch ahead
     timing: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
