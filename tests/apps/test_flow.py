@@ -59,13 +59,9 @@ def test_utterances_are_in_order_and_know_their_dialogue():
         read_utterances([DIALOGUES[0], DIALOGUES[0]])
 
 
-@pytest.fixture
-def stored():
+def test_a_flow_reads_back(tmp_path):
     flow = replace(flow_of_turns(ORDER, "taxis"), settings={"model": "m", "seed": 1})
-    return replace(flow, centroids=np.eye(len(flow.clusters), 7, dtype=np.float32))
-
-
-def test_a_flow_reads_back(stored, tmp_path):
+    stored = replace(flow, centroids=np.eye(len(flow.clusters), 7, dtype=np.float32))
     write_flow(stored, tmp_path / "flow")
     found = read_flow(tmp_path / "flow")
     for name in ("title", "clusters", "settings", "trajectories"):
@@ -163,8 +159,7 @@ def test_dialogues_in_memory_have_states_and_a_page(taxis, tmp_path):
         taxis, ByWords(), clusters={"user": 3}, nodes=0, edges=0, title="Taxi <calls>"
     )
     sizes = {cluster.name: cluster.size for cluster in found.flow.clusters}
-    expected = {"hello": 6, "to the station": 9, "a taxi please": 3, "where to?": 9, "bye": 6}
-    assert sizes == expected
+    assert sizes == {"hello": 6, "to the station": 9, "a taxi please": 3, "where to?": 9, "bye": 6}
     found.page(tmp_path / "page.html")
     assert "where to?" in (tmp_path / "page.html").read_text()
     assert repr(found) == "Taxi <calls>: 9 dialogues, 33 utterances, 5 states"

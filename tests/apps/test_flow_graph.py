@@ -88,14 +88,6 @@ def test_thresholds_have_bounds_and_may_leave_nothing():
         graphs.Pruning(nodes=1)
 
 
-def numbers_graph(*paths):
-    return graphs.transition_graph([[("user", str(state)) for state in path] for path in paths])
-
-
-def random_graph(size, seed):
-    return numbers_graph(*np.random.default_rng(seed).zipf(1.3, size=(400, 12)) % size)
-
-
 def told(counted, shown):
     """How many utterances a person sees, where that can be read."""
     few = len(shown.states) <= graphs.STATES
@@ -105,7 +97,8 @@ def told(counted, shown):
 
 @pytest.mark.parametrize(("size", "seed"), [(5, 0), (40, 1), (200, 2), (1000, 3)])
 def test_at_first_most_utterances_are_shown_that_can_be_read(size, seed):
-    counted = random_graph(size, seed)
+    paths = np.random.default_rng(seed).zipf(1.3, size=(400, 12)) % size
+    counted = graphs.transition_graph([[("user", str(state)) for state in path] for path in paths])
     chosen = graphs.readable(counted)
     others = [
         graphs.pruned(counted, graphs.Pruning(nodes, edges / 10))
@@ -303,8 +296,7 @@ def test_a_cluster_holds_no_opposite_outcomes(role, texts, expected):
 )
 def test_greetings_thanks_and_few_failures_of_all_clusters_are_one(texts):
     two = replace(cluster(np.ones((len(texts), 2))), labels=np.arange(len(texts)) % 2)
-    clustering = outcomes_apart("user", two, texts)
-    assert clustering.labels.tolist() == [0, 0, 1, 2, 1, 2][: len(texts)]
+    assert outcomes_apart("user", two, texts).labels.tolist() == [0, 0, 1, 2, 1, 2][: len(texts)]
 
 
 def test_failures_are_apart_by_what_they_are_about():

@@ -77,13 +77,9 @@ def vectors_of(dialogues, spread=0.1):
     return np.stack([centres[dialogue.domains[0]] for dialogue in dialogues]) + noise
 
 
-@pytest.fixture(scope="module")
-def found():
+def test_planted_topics_are_found_named_and_counted():
     dialogues = made()
-    return hf_dialemb.find_topics(dialogues, vectors=vectors_of(dialogues), title="Calls")
-
-
-def test_planted_topics_are_found_named_and_counted(found):
+    found = hf_dialemb.find_topics(dialogues, vectors=vectors_of(dialogues), title="Calls")
     assert repr(found) == "Calls: 60 dialogues, 3 topics"
     truth = [dialogue.domains[0] for dialogue in found.corpus]
     assert normalized_mutual_info_score(truth, found.labels) == 1

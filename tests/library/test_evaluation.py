@@ -280,9 +280,8 @@ def test_what_suits_a_corpus_and_what_does_not():
     assert default_tasks("clinc150") == ("intent-classification", "out-of-scope-detection")
 
 
-@pytest.fixture
-def banking(monkeypatch, tmp_path):
-    """Stand in for CLINC150: two intents that a word tells, and utterances out of scope."""
+def test_tasks_share_vectors_and_many_figures_make_a_long_table(monkeypatch, tmp_path):
+    """Of two intents that a word tells, and utterances out of scope."""
 
     def load(corpus, data_dir, split, **_):
         known = [
@@ -298,18 +297,10 @@ def banking(monkeypatch, tmp_path):
     encoder = Given(hashed)
     monkeypatch.setattr(embedding_cache, "load_encoder", lambda model: load_encoder(encoder))
     monkeypatch.setattr(evaluating, "find_encoder", lambda model: None)
-    return encoder
-
-
-def measured(**more):
-    return evaluate(["one"], "clinc150", **more)
-
-
-def test_tasks_share_vectors_and_many_figures_make_a_long_table(banking, tmp_path):
     output = tmp_path / "results.json"
-    results = measured(seeds=[0, 1], output=output)
+    results = evaluate(["one"], "clinc150", seeds=[0, 1], output=output)
     assert read_results(output).results == results.results
-    assert set(Counter(chain(*banking.calls)).values()) == {1}
+    assert set(Counter(chain(*encoder.calls)).values()) == {1}
     assert {row.task for row in results.results} == {
         "intent-classification",
         "out-of-scope-detection",

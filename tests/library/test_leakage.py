@@ -50,8 +50,7 @@ def index(*dialogues, kind="dialogues", sets=()):
 def cleaned(evaluation, dialogues, **how):
     """What is left of dialogues, and the numbers of dialogues and turns that are not."""
     counts = Counter()
-    left = list(evaluation.clean(dialogues, counts, **how))
-    return left, (counts["dialogues"], counts["turns"])
+    return list(evaluation.clean(dialogues, counts, **how)), (counts["dialogues"], counts["turns"])
 
 
 def words(generator, count):

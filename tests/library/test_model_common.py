@@ -199,11 +199,6 @@ def saved(request, all_saved) -> Saved:
     return all_saved[request.param]
 
 
-@pytest.fixture(params=list(METHODS))
-def learner(request) -> str:
-    return request.param
-
-
 def test_a_saved_model_loads_with_the_same_results(saved, tmp_path):
     model, loading = AutoModel.from_pretrained(saved.folder, output_loading_info=True)
     assert type(model) is type(saved.model)
@@ -241,8 +236,9 @@ def test_a_tuple_holds_what_the_output_holds(saved):
     assert all(torch.equal(left, other) for left, other in zip(flat, parts, strict=True))
 
 
-def test_every_trainable_parameter_learns(learner):
-    actual = gradients(build(learner), training_batch(learner))
+@pytest.mark.parametrize("name", list(METHODS))
+def test_every_trainable_parameter_learns(name):
+    actual = gradients(build(name), training_batch(name))
     assert all(gradient is not None and gradient.isfinite().all() for gradient in actual.values())
     still = [name for name, gradient in actual.items() if not gradient.any()]
     assert [

@@ -48,8 +48,7 @@ def test_an_archive_and_files_packed_by_themselves_read_as_the_folder(name, tmp_
     files = (file for file in sorted(folder.rglob("*"), reverse=True) if file.is_file())
     contents = {str(file.relative_to(folder)): file.read_bytes() for file in files}
     for suffix in ("tar.gz", "zip", "tar.xz"):
-        path = pack(tmp_path / f"packed.{suffix}", contents)
-        assert every_item(name, path) == expected_of(name)
+        assert every_item(name, pack(tmp_path / f"packed.{suffix}", contents)) == expected_of(name)
     packed = {f"{file}.gz": gzip.compress(content) for file, content in contents.items()}
     assert every_item(name, write(tmp_path / folder.name, packed)) == expected_of(name)
 

@@ -1,15 +1,16 @@
 """The papers' own lists and figures.
 
-What is quoted from where, what is left out, and going on after a stop.
-"""
+What is quoted from where, what is left out, and going on after a stop."""
 
 import re
 from dataclasses import replace
 from itertools import groupby, product
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from given_vectors import RUN, Given, hashed, row, said
+from scipy import stats
 
 from hf_dialemb import InputError, data
 from hf_dialemb.data import MissingFilesError
@@ -22,6 +23,7 @@ from hf_dialemb.evaluation.tasks.task import CorpusPart
 from hf_dialemb.papers import benchmark
 from hf_dialemb.papers.benchmark import evaluate_suite
 from hf_dialemb.papers.quoted import quoted_beside, quoted_figures
+from hf_dialemb.papers.significance import paired_bootstrap
 from hf_dialemb.papers.suites import SUITES, Entry
 
 # corpora of the papers that this package does not read, and averages
@@ -222,3 +224,53 @@ def test_wrong_benchmarks_are_refused_before_any_work(tmp_path, refused):
     none = r"got none of its corpora \(dialog2flow_evaluation \(action-similarity\), star"
     with pytest.raises(InputError, match=none):
         evaluate_suite("dialog2flow", ["tfidf"], tmp_path)
+
+
+def scores(count: int, gain: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    generator = np.random.default_rng(seed)
+    second = generator.random(count)
+    return second + gain + generator.normal(0, 0.2, count), second
+
+
+def counts(count: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 4, (count, 3))
+
+
+def test_closed_forms():
+    ranks = 1 / np.arange(1, 30)
+    same = paired_bootstrap(ranks, ranks)
+    assert (same.difference, same.low, same.high, same.p_value) == (0, 0, 0, 1)
+    assert paired_bootstrap(counts(20, 0), counts(20, 0)).p_value == 1
+    better = paired_bootstrap(np.linspace(0.5, 1, 40), np.linspace(0.2, 0.6, 40))
+    assert better.p_value == 1 / 10_001  # the floor
+    assert better.low > 0
+    assert (better.examples, better.resamples) == (40, 10_000)
+
+
+def test_p_and_f1_agree_with_all_possible_draws():
+    first, second = counts(4, 5), counts(4, 6)
+
+    def gain(rows: tuple[int, ...]) -> float:
+        sums = [table[list(rows)].sum(axis=0) for table in (first, second)]
+        one, other = (2 * hits / max(1, 2 * hits + wrong + missed) for hits, wrong, missed in sums)
+        return one - other
+
+    drawn = np.array([gain(rows) for rows in product(range(4), repeat=4)])
+    observed = gain((0, 1, 2, 3))
+    exact = np.mean(np.abs(drawn - observed) >= abs(observed) - 1e-12)
+    comparison = paired_bootstrap(first, second)
+    assert comparison.difference == pytest.approx(observed)
+    assert comparison.p_value == pytest.approx(exact, abs=0.02)
+
+
+def test_interval_and_p_are_scipys():
+    first, second = scores(80, 0.04)
+    comparison = paired_bootstrap(first, second)
+    interval = stats.bootstrap(
+        (first - second,), np.mean, method="percentile", rng=1
+    ).confidence_interval
+    assert (comparison.low, comparison.high) == pytest.approx(
+        (interval.low, interval.high), abs=0.004
+    )
+    permuted = stats.permutation_test((first - second,), np.mean, permutation_type="samples", rng=1)
+    assert comparison.p_value == pytest.approx(permuted.pvalue, abs=0.02)

@@ -82,13 +82,6 @@ def in_process(monkeypatch):
     return started
 
 
-@pytest.fixture
-def briefly(monkeypatch):
-    """Has probes learn for two epochs, from one seed."""
-    monkeypatch.setattr(ensemble_report, "PROBE_SEEDS", (0,))
-    monkeypatch.setattr(probes, "EPOCHS", 2)
-
-
 def test_members_differ_by_their_granularity_and_their_seed_alone(tmp_path):
     plan = plan_in(tmp_path)
     names = ("baseline", "seed-2", "granularity-1", "granularity-2")
@@ -232,8 +225,10 @@ def test_an_ensemble_is_made_again_when_its_members_change(tmp_path, sample_dial
 
 @pytest.mark.slow
 def test_an_ensemble_of_ones_own_dialogues(
-    tmp_path, in_process, briefly, sample_dialogues, monkeypatch, capsys
+    tmp_path, in_process, sample_dialogues, monkeypatch, capsys
 ):
+    monkeypatch.setattr(ensemble_report, "PROBE_SEEDS", (0,))
+    monkeypatch.setattr(probes, "EPOCHS", 2)
     monkeypatch.chdir(tmp_path)
     recipe = RECIPE.replace("max_dialogues: 60,", "").replace("[none]", "[sgd/test]")
     plan = plan_in(tmp_path, recipe=recipe)

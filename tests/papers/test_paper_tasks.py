@@ -240,16 +240,11 @@ def test_map_and_mrr_of_a_corpus_with_intents(tmp_path):
         sentences.load_rankings(CorpusPart(str(path)))
 
 
-@pytest.fixture
-def scored(monkeypatch):
-    def give(pairs):
+def test_similarity_is_correlation_with_scores_or_zero(monkeypatch, caplog):
+    def scored(pairs):
         monkeypatch.setattr(sentences, "load_examples", lambda *_, **__: pairs)
         return sentences.load_scored_pairs(CorpusPart("jddc_sts"))
 
-    return give
-
-
-def test_similarity_is_correlation_with_scores_or_zero(scored, caplog):
     pairs = [SentencePair(f"one {n}", f"other {n % 7}", score=float(n % 5 + 1)) for n in range(50)]
     encoder = Given(hashed)
     found = figures(scored(pairs).measure(encoder, [0]))

@@ -81,10 +81,6 @@ def content_of(file):
     return json.loads(file.read_text())
 
 
-def many(count):
-    return [Dialogue(SECOND.turns, str(index)) for index in range(count)]
-
-
 def test_the_json_files_have_the_form_of_the_paper(made):
     folder, _ = made("hotel")
 
@@ -132,7 +128,8 @@ def test_the_folder_is_a_dataset(data, made, tmp_path, monkeypatch):
     from pyarrow import parquet
 
     monkeypatch.setattr("hf_dialemb.papers.corpora.unify._ROWS", 2)
-    register(monkeypatch, data, "five", {"train": many(5)})
+    five = [Dialogue(SECOND.turns, str(index)) for index in range(5)]
+    register(monkeypatch, data, "five", {"train": five})
     folder, _ = made("five hotel woz2", terms="research")
     assert parquet.ParquetFile(folder / "train/five.parquet").num_row_groups == 3
     dataset = load_dataset(str(folder), cache_dir=str(tmp_path / "cache"))
@@ -190,7 +187,6 @@ def test_figures_are_those_that_the_paper_counts(made):
 LONGER = Dialogue(
     (*FIRST.turns[:3], Turn("user", "What does the larger of these rooms cost?")), "train/3"
 )
-ASKED = dialogue("what does the larger of these rooms cost", id="test/1")
 COPY = replace(FIRST, id="dev/9")
 # Corpora that are there too, what is unified, and figures of that by their place.
 TABLE = {
@@ -203,7 +199,10 @@ TABLE = {
     "what the other splits hold": (
         {
             "flat": {"train": [FIRST, LONGER], "dev": [COPY]},
-            "questions": {"test": [ASKED], "kind": "utterances"},
+            "questions": {
+                "test": [dialogue("what does the larger of these rooms cost", id="test/1")],
+                "kind": "utterances",
+            },
         },
         "flat questions",
         {

@@ -21,18 +21,14 @@ EXPECTED = CASES / "expected.txt"
 LINES = EXPECTED.read_text(encoding="utf-8").splitlines() if EXPECTED.is_file() else []
 
 
-def counts(dialogues):
-    return len(dialogues), sum(len(item.turns) for item in dialogues)
-
-
 @pytest.mark.skipif(not LINES, reason="the files lie beside the corpora")
 @pytest.mark.parametrize("line", LINES, ids=lambda line: line.split()[0])
 def test_reported_files(line):
     name, *numbers = line.split()
     count, turns, speakers = map(int, numbers)
     dialogues, remarks = with_remarks(CASES / name)
-    assert counts(dialogues) == (count, turns)
     spoken = [turn for item in dialogues for turn in item.turns]
+    assert (len(dialogues), len(spoken)) == (count, turns)
     by_name = len({turn.name or turn.role for turn in spoken})
     assert speakers in (by_name, len({turn.role for turn in spoken}))
     # What is printed with names works as it stands, and answers the question.

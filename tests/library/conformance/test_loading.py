@@ -132,22 +132,13 @@ except InputError as error:
 """
 
 
-@pytest.fixture
-def later(tiny_bert, tmp_path):
-    """The folder of the same model with other weights."""
-    folder = Path(shutil.copytree(tiny_bert, tmp_path / "later"))
-    model = transformers.AutoModel.from_pretrained(tiny_bert)
-    for parameter in model.parameters():
-        parameter.data.mul_(1.5)
-    model.save_pretrained(folder)
-    return folder
-
-
 @pytest.mark.slow
 @pytest.mark.habit("load(revision=..., token=..., cache_dir=...)", "works")
-def test_models_load_at_a_revision_with_a_token_into_a_cache(
-    tiny_bert, tiny_checkpoint, later, tmp_path
-):
+def test_models_load_at_a_revision_with_a_token_into_a_cache(tiny_bert, tiny_checkpoint, tmp_path):
+    other = transformers.AutoModel.from_pretrained(tiny_bert)
+    for parameter in other.parameters():
+        parameter.data.mul_(1.5)
+    other.save_pretrained(tmp_path / "later")
     folders = {
         "plain": Path(tiny_bert),
         "sentence": tmp_path / "sentence",
@@ -164,7 +155,7 @@ def test_models_load_at_a_revision_with_a_token_into_a_cache(
             if name == "dial2vec":
                 (changed / "README.md").write_text("Later.")
             else:
-                shutil.copy(later / "model.safetensors", changed)
+                shutil.copy(tmp_path / "later" / "model.safetensors", changed)
             hub.fill("models", f"org/{name}", changed)
         words = [tmp_path / "cache", commits["plain"].oid, tmp_path / "vectors.npz"]
         environment = hub.environment(tmp_path / "home")
@@ -251,9 +242,8 @@ def mean_of_tokens(source: str | Path) -> np.ndarray:
     return np.stack([state[0].mean(0).numpy() for state in states])
 
 
-@pytest.fixture
-def dse(tiny_bert, tmp_path) -> Path:
-    """Write a folder as ``aws-ai/dse-bert-base``.
+def test_dse_loads_from_its_pickle_of_tensors_unless_that_calls_something(tiny_bert, tmp_path):
+    """A folder as ``aws-ai/dse-bert-base``.
 
     A pickle with the backbone's prefix and the contrastive head.
     """
@@ -274,22 +264,16 @@ def dse(tiny_bert, tmp_path) -> Path:
     (folder / "model.safetensors").unlink()
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "architectures": ["PSCBert"]}))
-    return folder
-
-
-def test_dse_loads_from_its_pickle_of_tensors_unless_that_calls_something(dse, tiny_bert, tmp_path):
-    assert (
-        np.abs(load_encoder(str(dse)).encode_utterances(TEXTS) - mean_of_tokens(tiny_bert)).max()
-        < 1e-5
-    )
+    vectors = load_encoder(str(folder)).encode_utterances(TEXTS)
+    assert np.abs(vectors - mean_of_tokens(tiny_bert)).max() < 1e-5
 
     class Calls:
         def __reduce__(self):
             return eval, (f"open({str(tmp_path / 'trace')!r}, 'w').close()",)
 
-    torch.save({"bert.x": Calls()}, dse / "pytorch_model.bin")
+    torch.save({"bert.x": Calls()}, folder / "pytorch_model.bin")
     with pytest.raises(InputError, match="cannot be read"):
-        load_encoder(str(dse)).encode_utterances(TEXTS)
+        load_encoder(str(folder)).encode_utterances(TEXTS)
     assert not (tmp_path / "trace").exists()
 
 
