@@ -11,7 +11,6 @@ from hf_dialemb.evaluation.results.rows import read_results
 from hf_dialemb.storage.pretrained import shipped
 
 WISHES = {"hotel": "book a room", "taxi": "order a car", "restaurant": "reserve a table"}
-DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "sunday")
 
 
 def dialogues_in_memory() -> list[dict]:
@@ -37,7 +36,9 @@ def dialogues_in_memory() -> list[dict]:
             ],
         }
         for domain, wish in WISHES.items()
-        for number, day in enumerate(DAYS, 1)
+        for number, day in enumerate(
+            ("monday", "tuesday", "wednesday", "thursday", "friday", "sunday"), 1
+        )
     ]
 
 

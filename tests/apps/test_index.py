@@ -291,16 +291,16 @@ def test_a_damaged_index_is_refused_and_stays(tmp_path, damage):
     assert (path / FILE).read_bytes() == before
 
 
-TEXTS = ["a taxi to the airport", "my card was stolen", "a table", "it's ☃", "bye"]
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_an_index_holds_what_a_dictionary_would(tmp_path, seed):
     index, held, draw = TurnIndex(tmp_path / "c", MODEL), {}, random.Random(seed)
     for _ in range(20):
         name, texts = (
             draw.choice(["a", "b'", "c d", "é"]),
-            draw.choices(TEXTS, k=draw.randint(1, 3)),
+            draw.choices(
+                ["a taxi to the airport", "my card was stolen", "a table", "it's ☃", "bye"],
+                k=draw.randint(1, 3),
+            ),
         )
         way = draw.choice(["add", "add_turns", "delete"])
         if way == "add":

@@ -156,8 +156,12 @@ def test_a_split_to_learn_from_is_not_measured(small, tmp_path):
 
 
 VERBS, THINGS = ("book", "cancel", "find"), ("room", "train", "taxi", "table")
-WHEN = ("now", "today", "tomorrow", "on monday", "at noon", "again please")
-PHRASES = [f"{verb} a {thing} {when}" for verb, thing, when in product(VERBS, THINGS, WHEN)]
+PHRASES = [
+    f"{verb} a {thing} {when}"
+    for verb, thing, when in product(
+        VERBS, THINGS, ("now", "today", "tomorrow", "on monday", "at noon", "again please")
+    )
+]
 INTENTS = said(*((text, text.split()[0]) for text in PHRASES))
 
 

@@ -48,7 +48,6 @@ FIRST = Dialogue(
 SECOND = Dialogue(
     (Turn("user", "Which area?", ("request",), (("area", ""),)),), "train/2", ("restaurant",)
 )
-HELD_OUT = Dialogue((Turn("user", "Bye then", ("bye",)),), "dev/1")
 
 
 @pytest.fixture
@@ -57,7 +56,15 @@ def data(tmp_path, monkeypatch):
         monkeypatch.delitem(CORPORA, name)
     folder = tmp_path / "data"
     (folder / "empty").mkdir(parents=True)
-    register(monkeypatch, folder, "hotel", {"train": [FIRST, SECOND], "dev": [HELD_OUT]})
+    register(
+        monkeypatch,
+        folder,
+        "hotel",
+        {
+            "train": [FIRST, SECOND],
+            "dev": [Dialogue((Turn("user", "Bye then", ("bye",)),), "dev/1")],
+        },
+    )
     register(monkeypatch, folder, "woz2", {"train": [SECOND], "test": None}, terms="research")
     register(
         monkeypatch, folder, "chat", {"train": [dialogue("Nothing is known of this", id="plain")]}
