@@ -48,7 +48,6 @@ SETTINGS: dict[str, dict[str, object]] = {
 """Architectures by ``model_type``, and the settings that make them tiny."""
 
 _CLASSES = {"t5": "T5EncoderModel"}
-_BYTES = {"camembert", "roberta", "xlm-roberta"}
 
 
 def byte_tokenizer() -> transformers.PreTrainedTokenizerFast:
@@ -86,7 +85,9 @@ def save_architecture(name: str, folder: Path, words: str) -> Path:
         words: The folder of a WordPiece tokenizer, for architectures that do not read bytes.
     """
     tokenizer = (
-        byte_tokenizer() if name in _BYTES else transformers.AutoTokenizer.from_pretrained(words)
+        byte_tokenizer()
+        if name in {"camembert", "roberta", "xlm-roberta"}
+        else transformers.AutoTokenizer.from_pretrained(words)
     )
     config = transformers.AutoConfig.for_model(name, vocab_size=len(tokenizer), **SETTINGS[name])
     model_class = getattr(transformers, _CLASSES[name]) if name in _CLASSES else None

@@ -22,7 +22,6 @@ from hf_dialemb.methods import METHODS, get_method, register
 
 register()
 WORDS, MARKS = 60, [5, 6, 7, 8, 9, 10]
-LIMITS = {"max_context_tokens": 24, "max_response_tokens": 12}
 ENCODERS = ["dial2vec", "dse", "dialog2flow", "dialogue_cse"]
 WORD_RANKERS = [name for name in ("dual_encoder", "deep_attention_matching") if name in METHODS]
 BACKBONES = [*ENCODERS, "transformer_dual_encoder"]
@@ -32,7 +31,7 @@ def config_of(name: str) -> Any:
     encoder, words, towers = (
         {"max_tokens": 32},
         {"vocab_size": WORDS},
-        {"marker_ids": MARKS, **LIMITS},
+        {"marker_ids": MARKS, "max_context_tokens": 24, "max_response_tokens": 12},
     )
     limits = {
         "max_turns": 3,

@@ -12,7 +12,6 @@ from checkpoints import deep_attention_matching, dual_encoder, save
 from safetensors.torch import load_file
 
 from hf_dialemb import InputError, load_ranker
-from hf_dialemb.apps.cli import main
 from hf_dialemb.data import read_jsonl, write_jsonl
 from hf_dialemb.data.examples import read_candidates
 from hf_dialemb.evaluation import Results, Row
@@ -225,7 +224,7 @@ def test_an_ensemble_is_made_again_when_its_members_change(tmp_path, sample_dial
 
 @pytest.mark.slow
 def test_an_ensemble_of_ones_own_dialogues(
-    tmp_path, in_process, sample_dialogues, monkeypatch, capsys
+    tmp_path, in_process, sample_dialogues, monkeypatch, printed
 ):
     monkeypatch.setattr(ensemble_report, "PROBE_SEEDS", (0,))
     monkeypatch.setattr(probes, "EPOCHS", 2)
@@ -236,12 +235,11 @@ def test_an_ensemble_of_ones_own_dialogues(
     words = ["papers", "ensemble", "--config", "recipe.yaml", "--corpus", "train.jsonl"]
     words += ["--size", "2", "--output", "runs", "--dev", "dev.jsonl", "--test", "test.jsonl"]
     for skipped in (["--skip-analyses"], []):
-        assert main([*words, *skipped]) == 0
-        printed = capsys.readouterr().out
-        assert ("(the paper's Table 5)" in printed) != bool(skipped)
-        assert (plan.output / "results.md").read_text().strip() in printed
+        told = printed(*words, *skipped)
+        assert ("(the paper's Table 5)" in told) != bool(skipped)
+        assert (plan.output / "results.md").read_text().strip() in told
         for system in (*SYSTEMS[:4], f"{SYSTEMS[3]}, by its vectors", "granularity 2"):
-            assert re.search(rf"\| {re.escape(system)} \| \d+\.\d\d \|", printed), system
+            assert re.search(rf"\| {re.escape(system)} \| \d+\.\d\d \|", told), system
     results = json.loads((plan.output / "results.json").read_text())
     config, tasks = results["run"]["config"], ("bag-of-words-probe", "dialogue-act-probe")
     assert list(config["analyses"]) == [f"{task}, {name}" for task in tasks for name in SYSTEMS]

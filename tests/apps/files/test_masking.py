@@ -72,6 +72,12 @@ SAFE = (
     "a licence of class M. What now?",
     "Will you mark it? I may.",
     "4111 1111 1111 1112",
+    # names of persons that are missed, as masking is no guarantee
+    "13812345678",
+    "555-2671",
+    "I am Rosa",
+    "12 Main Street",
+    "four one five, five five five",
 )
 
 
@@ -113,11 +119,7 @@ def test_a_number_after_a_word_for_telephones_is_replaced(text):
     assert masked(text)[0].turns[0].content.endswith(" [phone]")
 
 
-MISSED = ("13812345678", "555-2671", "I am Rosa", "12 Main Street", "four one five, five five five")
-"""What names a person and stays, as masking is no guarantee."""
-
-
-@pytest.mark.parametrize("text", [*SAFE, *MISSED])
+@pytest.mark.parametrize("text", SAFE)
 def test_dates_prices_short_numbers_words_and_what_is_missed_stay(text):
     assert masked(text)[0].turns[0].content == text
 

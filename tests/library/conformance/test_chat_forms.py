@@ -60,7 +60,6 @@ def test_rows_are_read_alike_in_a_list_a_dataset_and_files(form, tmp_path):
 
 
 DIALOGUE = Dialogue(tuple(Turn(*turn) for turn in TURNS))
-PARTS = [{"type": "text", "text": "I need"}, {"type": "text", "text": "a cheap hotel."}]
 CALL = {"role": "assistant", "tool_calls": [{"function": {"name": "find", "arguments": "{}"}}]}
 RESULT = {"role": "tool", "content": "3 hotels"}
 LEFT_OUT = pytest.mark.habit("tool calls whose content is null or absent", "left out with a note")
@@ -84,7 +83,17 @@ def reader(request, monkeypatch):
         *ROWS.values(),
         {"messages": SHARED, "tools": None},
         pytest.param(
-            [{"role": "user", "content": [*PARTS, {"type": "image"}]}, *MESSAGES[1:]],
+            [
+                {
+                    "role": "user",
+                    "content": [
+                        {"type": "text", "text": "I need"},
+                        {"type": "text", "text": "a cheap hotel."},
+                        {"type": "image"},
+                    ],
+                },
+                *MESSAGES[1:],
+            ],
             marks=pytest.mark.habit("content as a list of parts", "text parts are joined"),
         ),
         pytest.param([MESSAGES[0], CALL, *MESSAGES[1:]], marks=LEFT_OUT),
