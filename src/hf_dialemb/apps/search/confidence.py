@@ -39,7 +39,8 @@ def evidence(
         scored: The scores of all turns.
         words: The words of all turns.
     """
-    asked, own = set(words_of(query)), np.array(rows)
+    asked = set(words_of(query))
+    own = np.array(rows)
     total = np.where(scored.of, scored.meaning + scored.beside, -np.inf)  # without its session
     best = np.partition(total, -10)[-10:] if len(total) > 10 else total
     plain = total - SPEAKER * scored.spoken

@@ -135,7 +135,8 @@ class Reading:
 
     def includes(self, moments: NDArray[np.datetime64]) -> NDArray[np.bool_]:
         """Return which of N moments (N,) are of the time."""
-        since, until = self.since or datetime.min, self.until or datetime.max
+        since = self.since or datetime.min
+        until = self.until or datetime.max
         included: NDArray[np.bool_] = (moments >= np.datetime64(since, "s")) & (
             moments < np.datetime64(until, "s")
         )
@@ -175,7 +176,8 @@ def asked_speaker(query: str, names: Collection[str]) -> str:
 
     Where a query has capitals, names have them too: "the bill" is not Bill.
     """
-    asked, small = _WORD.findall(query), query[1:].islower()
+    asked = _WORD.findall(query)
+    small = query[1:].islower()
     words = [
         word.lower()
         for place, word in enumerate(asked)
@@ -213,7 +215,8 @@ def _bounded(bound: str, span: Span, now: datetime) -> tuple[Any, Any, bool]:
     """Return the time since, after, before or until a span, or in it."""
     first, last, repeats = span
     if repeats and first > now:  # the last one that has begun
-        first, last = first - _LONG["year"], last - _LONG["year"]
+        first = first - _LONG["year"]
+        last = last - _LONG["year"]
     if bound in ("since", "from", "after"):
         return last if bound == "after" else first, None, False
     if bound in ("before", "until", "till", "by"):
@@ -238,7 +241,8 @@ def _span(parts: Mapping[str, str], now: datetime) -> Span:
 
 def _counted(parts: Mapping[str, str], today: datetime, now: datetime) -> Span:
     """Return the span some days, weeks, months or years ago, or the one from then until now."""
-    unit, words = parts["unit"], parts.get("count") or parts["which"]
+    unit = parts["unit"]
+    words = parts.get("count") or parts["which"]
     count = int(words) if words.isdigit() else _NUMBERS[words]
     first = today - count * _LONG[unit]
     if "within" in parts:

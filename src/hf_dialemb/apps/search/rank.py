@@ -107,7 +107,8 @@ def _scores(
     """Score all responses after each dialogue, (P,)."""
     contexts = [dialogue.turns for dialogue in dialogues]
     if ranker.model.multiplies:
-        queries, vectors = encode_contexts(ranker, contexts), encode_responses(ranker, responses)
+        queries = encode_contexts(ranker, contexts)
+        vectors = encode_responses(ranker, responses)
         if ranker.model.config.score == "cosine":
             for matrix in (queries, vectors):
                 matrix /= np.linalg.norm(matrix, axis=1, keepdims=True).clip(1e-12)

@@ -18,11 +18,11 @@ from ...methods.sessions import parted, spoken
 from .turn_store import TurnStore, in_utc
 from .word_index import WordIndex, words_of
 
-AGAIN, READ = 4, 8
-"""How many turns before a new one are embedded again, as they have a new neighbour.
+AGAIN = 4
+"""How many turns before a new one are embedded again, as they have a new neighbour."""
 
-As many more are read with them.
-"""
+READ = 8
+"""How many turns more are read with them."""
 
 NEAR = 64
 """How many turns on either side of one that was changed or deleted are embedded again."""
@@ -54,7 +54,8 @@ class StoredTurns:
             InputError: The store is of another encoder, or none could load the encoder later.
         """
         self.path = folder
-        self._store, self._lock = TurnStore(folder), RLock()
+        self._store = TurnStore(folder)
+        self._lock = RLock()
         known = self._store.record
         self._source = source or trained_encoder(known["model"], **known["options"])
         self._record = record_of(self._source)
@@ -72,7 +73,8 @@ class StoredTurns:
 
     def _clear(self) -> None:
         """Hold nothing, so that all is read anew."""
-        self._version, self._count = 0, 0
+        self._version = 0
+        self._count = 0
         self._held = np.zeros(0, dtype=HELD)  # both have room for more
         self._vectors = np.zeros((0, 0), dtype=np.float32)
         self._words = WordIndex()
@@ -261,7 +263,9 @@ def turn_of(role: str, text: str, speaker: str, time: str) -> Turn:
 
 def _chained(rows: Sequence[int], times: Sequence[str]) -> dict[int, int]:
     """Return the row before each in its session, or -1."""
-    before, last, known = {}, -1, ""
+    before = {}
+    last = -1
+    known = ""
     for row, time in zip(rows, times, strict=True):
         before[row] = -1 if parted(known, time) else last
         last = row

@@ -70,7 +70,8 @@ class TurnIndex(StoredTurns):
                     f"index {path}: no such index; make one with dialemb index FILE --output {path}"
                     ", or name an encoder"
                 )
-            encoder, folder = path, None
+            encoder = path
+            folder = None
         super().__init__(folder, None if encoder is None else named(encoder, folder))
 
     @classmethod
@@ -181,7 +182,8 @@ class TurnIndex(StoredTurns):
         """Embed all turns with another encoder, from the texts that are stored."""
         source = named(encoder, self.path)
         with self._lock, self._store.at_once() as version:
-            self._source, self._record = source, record_of(source)
+            self._source = source
+            self._record = record_of(source)
             self._store.write_record(self._record)
             for number, count in self._store(
                 "SELECT dialogue, count(*) FROM turns WHERE dialogue NOT NULL GROUP BY dialogue"

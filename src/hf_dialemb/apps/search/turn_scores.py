@@ -7,21 +7,26 @@ from numpy.typing import NDArray
 
 from .query_reading import Reading
 
-WORDS, SPEAKER, TIME = 0.4, 1.5, 1.0
-"""What BM25, a speaker whom the query names, and a time that it names count for beside the standard
-score of cosines.
+WORDS = 0.4
+"""What BM25 counts for beside the standard score of cosines.
 
-They were chosen on LoCoMo (dev), as were the next ones. BM25 stays as it is: its standard score
-grows with the number of turns, and then hides the cosines.
+It stays as it is: its standard score grows with the number of turns, and then hides the cosines. It
+was chosen on LoCoMo (dev), as were the next ones.
 """
-
-ASKS, WHEN, SESSION = 0.5, 1.0, 0.2
-"""What a turn loses that ends in a question, what it gains for a word of a time if the query asks
-when, and the share that it gets of its session's best score.
-"""
-
-WORDS_BEFORE, WORDS_AFTER = 0.3, 0.1
-"""What the words of the turn before and after count for, in one session."""
+SPEAKER = 1.5
+"""What a speaker counts for whom the query names."""
+TIME = 1.0
+"""What a time counts for that the query names."""
+ASKS = 0.5
+"""What a turn loses that ends in a question."""
+WHEN = 1.0
+"""What a turn gains for a word of a time if the query asks when."""
+SESSION = 0.2
+"""The share that a turn gets of its session's best score."""
+WORDS_BEFORE = 0.3
+"""What the words of the turn before count for, in one session."""
+WORDS_AFTER = 0.1
+"""What the words of the turn after count for, in one session."""
 
 Scores = NDArray[np.float64]
 

@@ -12,11 +12,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-K1, B = 0.9, 0.4
-"""How soon a repeated word stops counting, and how much a long text is held back.
+K1 = 0.9
+"""How soon a repeated word stops counting, as in Anserini."""
 
-Those of Anserini.
-"""
+B = 0.4
+"""How much a long text is held back, as in Anserini."""
 
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\W_]+")  # each Chinese character is a word
 _KINDS = ("VERB", "NOUN", "ADJ", "ADV")
@@ -69,7 +69,8 @@ class WordIndex:
             there = np.array(self._rows[word])
             self._rows[word] = array("q", there[there != row].tobytes())
         new = words.split()
-        self._texts[row], self._lengths[row] = words, len(new)
+        self._texts[row] = words
+        self._lengths[row] = len(new)
         for word in new:
             self._rows[word].append(row)
 
@@ -86,7 +87,8 @@ class WordIndex:
 
     def scores(self, query: str, of: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Score all N texts as if there were only those of a mask (N,); all others have 0."""
-        lengths, count = np.array(self._lengths, dtype=np.float64), int(of.sum())
+        lengths = np.array(self._lengths, dtype=np.float64)
+        count = int(of.sum())
         long = K1 * (1 - B + B * lengths / max(1.0, lengths.sum(where=of) / max(count, 1)))
         scores = np.zeros(len(lengths))
         for word in set(words_of(query)) & self._rows.keys():
