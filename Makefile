@@ -7,7 +7,7 @@ PYTEST := $(BIN)/python -m pytest -rfEs --numprocesses 2 --dist loadfile --max-w
 # Hundreds of processes import the same libraries, which are installed without bytecode.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all setup setup-all check unit slow types docs oldest wheel bench size checkpoints release results clean
+.PHONY: demo test test-all setup setup-all check unit slow skipped types docs oldest wheel bench size checkpoints release results clean
 
 demo: setup
 	$(BIN)/dialemb demo --output demo
@@ -16,7 +16,7 @@ test: setup
 	$(MAKE) --jobs 2 check unit
 
 test-all:
-	$(MAKE) --jobs 2 --output-sync oldest wheel types docs
+	$(MAKE) --jobs 3 --output-sync oldest wheel skipped types docs
 	$(MAKE) slow
 
 setup: .venv/.ready
@@ -46,10 +46,12 @@ unit: setup
 .venv/.skipped: | .venv/.ready
 	$(MAKE) unit
 
-# In the order of their names, as a long file that began last would run alone. Then what make unit skipped for want of
-# libraries.
-slow: setup-all .venv/.skipped
+# In the order of their names, as a long file that began last would run alone.
+slow: setup-all
 	$(PYTEST) --no-loadscope-reorder -m slow
+
+# What make unit skipped for want of libraries.
+skipped: setup-all .venv/.skipped
 	$(PYTEST) -m "not slow" @.venv/.skipped
 
 # All of src: the classes for other libraries are checked against these. Keeps what make check found of the rest.
