@@ -36,7 +36,7 @@ def check_range(
     above = value > low if exclusive else value >= low  # NaN is neither
     if not above or (high is not None and value > high):
         bound = f"above {low}" if exclusive else f"at least {low}"
-        if high is not None:
+        if high is not None and not exclusive:
             bound = f"between {low} and {high}"
         raise InputError(
             f"{name}: got {value}, expected a value {bound}; change it in the config or on the "

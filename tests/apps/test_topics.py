@@ -79,20 +79,20 @@ def vectors_of(dialogues, spread=0.1):
 
 def test_planted_topics_are_found_named_and_counted():
     dialogues = made()
-    found = hf_dialemb.find_topics(dialogues, vectors=vectors_of(dialogues), title="Calls")
-    assert repr(found) == "Calls: 60 dialogues, 3 topics"
-    truth = [dialogue.domains[0] for dialogue in found.corpus]
-    assert normalized_mutual_info_score(truth, found.labels) == 1
-    for one in found.by_size:
-        topic = found.corpus[one.examples[0]].domains[0]
-        assert one.name.startswith("near copies: ")
-        assert topic in one.name
-        assert any(topic in phrase for phrase in one.by_role["user"])
-        assert sum(one.periods) == (0 if topic == "train" else 20)
-        assert one.sentence == found.corpus[one.examples[0]].turns[0].content
-    assert found.topics["size"].tolist() == [20, 20, 20]
-    assert found.dialogues.groupby("topic")["similarity"].mean().between(0.9, 1).all()
-    assert found.dialogues["id"].tolist()[:3] == ["card-0", "train-0", "#3"]
+    topics = hf_dialemb.find_topics(dialogues, vectors=vectors_of(dialogues), title="Calls")
+    assert repr(topics) == "Calls: 60 dialogues, 3 topics"
+    truth = [dialogue.domains[0] for dialogue in topics.corpus]
+    assert normalized_mutual_info_score(truth, topics.labels) == 1
+    for topic in topics.by_size:
+        domain = topics.corpus[topic.examples[0]].domains[0]
+        assert topic.name.startswith("near copies: ")
+        assert domain in topic.name
+        assert any(domain in phrase for phrase in topic.by_role["user"])
+        assert sum(topic.periods) == (0 if domain == "train" else 20)
+        assert topic.sentence == topics.corpus[topic.examples[0]].turns[0].content
+    assert topics.topics["size"].tolist() == [20, 20, 20]
+    assert topics.dialogues.groupby("topic")["similarity"].mean().between(0.9, 1).all()
+    assert topics.dialogues["id"].tolist()[:3] == ["card-0", "train-0", "#3"]
 
 
 def test_topics_of_one_speaker_are_those_of_the_speakers_turns():
@@ -265,9 +265,9 @@ def test_the_command_writes_a_page_and_tables_and_reads_ends_in_english_alone(tm
     chinese = Turn("user", "我的 SIM 卡丢了"), Turn("assistant", "Sorry 已经停用了，不可以恢复")
     write_jsonl([*made(), Dialogue(chinese, "zh")], calls := tmp_path / "calls.jsonl")
     words = ("topics", calls, "--topics", 3, "--model", "dialogue-static", "--output")
-    told = printed(*words, tmp_path / "out")
-    assert "61 dialogues, 3 topics" in told
-    assert "English alone: 1 of 61 are in another language" in told
+    output = printed(*words, tmp_path / "out")
+    assert "61 dialogues, 3 topics" in output
+    assert "English alone: 1 of 61 are in another language" in output
     rows = table_of(tmp_path / "out")
     assert sorted(row["size"] for row in rows) == [20, 20, 21]
     assert sum(row["not in English"] for row in rows) == 1
@@ -324,12 +324,12 @@ def test_the_id_of_a_topic_is_no_path(tmp_path, monkeypatch, id):
 def test_the_command_writes_a_flow_of_each_topic(tmp_path, printed):
     write_jsonl(made(), calls := tmp_path / "calls.jsonl")
     words = ("flow", calls, "--model", "tfidf", "--output", tmp_path / "out")
-    told = printed(*words)
+    output = printed(*words)
     rows = table_of(tmp_path / "out")
     flows = sorted(path.parent.name for path in (tmp_path / "out/flows").glob("*/index.html"))
     assert flows == sorted(row["id"] for row in rows if row["size"] >= 5)
     assert len(flows) > 1
-    assert f"index.html: {len(flows)} flows of 60 dialogues, " in told
+    assert f"index.html: {len(flows)} flows of 60 dialogues, " in output
     shutil.copytree(tmp_path / "out/flows/topic-1", tmp_path / "out/flows/topic-9")
     (tmp_path / "out/flows/mine").mkdir()
     printed(*words)
